@@ -1,0 +1,5 @@
+//! engine
+pub mod ids;
+pub mod outcome;
+pub use ids::*;
+pub use outcome::*;
