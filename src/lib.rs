@@ -1,1 +1,3 @@
 //! postrider
+
+pub mod signing;
