@@ -18,7 +18,7 @@ pub enum SigningAlgorithm {
     /// RSASSA-PKCS1-v1_5 with SHA-256, by a key of 2048 to 8192 bits.
     #[serde(rename = "RS256")]
     Rs256,
-    /// EdDSA on Ed25519.
+    /// EdDSA on Ed25519, under the name that clients register; RFC 9864 has deprecated it for `Ed25519`.
     #[serde(rename = "EdDSA")]
     EdDsa,
 }
