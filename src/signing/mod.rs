@@ -1,7 +1,8 @@
 //! Signed tokens: the keys that sign, the set that is published, and the logout token.
 //!
 //! Tokens are JSON Web Signatures in compact form (RFC 7515 7.1), made with aws-lc-rs directly: a key is parsed and
-//! checked once, when it is loaded, and no choice of cryptography that a host makes for its whole process is involved.
+//! checked once, when it is loaded (with RSA that check costs several signatures), and no provider of cryptography that a
+//! host installs for its whole process is involved.
 //! Nothing here does I/O except reading and writing key files, and nothing here reads a clock.
 
 mod algorithm;
