@@ -1,3 +1,20 @@
-//! postrider
+//! Postrider: an outbound delivery subsystem that a service embeds.
 
+pub mod channel;
+pub mod delivery;
+pub mod event;
+mod metrics;
+pub mod queue;
+pub mod recorder;
 pub mod signing;
+pub mod subsystem;
+mod wake;
+
+pub use channel::{Channel, Channels};
+pub use delivery::{InvalidDelivery, NewDelivery};
+pub use event::{Event, Occurred};
+pub use queue::{check_schema, migrate};
+pub use recorder::{RecordError, Recorded, Recorder};
+pub use subsystem::{Health, SetupError, Subsystem, SubsystemConfig};
+
+pub use postrider_actors as actors;

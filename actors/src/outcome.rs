@@ -45,12 +45,14 @@ pub enum Reason {
     UnreadablePayload,
     /// Past its channel's MAX_AGE: failed unsent.
     Expired,
+    /// It waited behind a failed delivery of its ordering key, which cleanup abandoned.
+    Abandoned,
     /// The transport panicked.
     Panicked,
 }
 
 impl Reason {
-    const KINDS: [(Self, &'static str); 10] = [
+    const KINDS: [(Self, &'static str); 11] = [
         (Self::Dns, "dns"),
         (Self::Connection, "connection"),
         (Self::Timeout, "timeout"),
@@ -60,6 +62,7 @@ impl Reason {
         (Self::SigningKey, "signing_key"),
         (Self::UnreadablePayload, "unreadable_payload"),
         (Self::Expired, "expired"),
+        (Self::Abandoned, "abandoned"),
         (Self::Panicked, "panicked"),
     ];
 }

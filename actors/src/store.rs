@@ -1,0 +1,60 @@
+//! Calls to the queue as the actors make them: with a deadline, and with an outage as a value.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::ports::QueueError;
+use crate::vitals::Vitals;
+
+/// Whether the queue answers, and when to ask it again.
+#[derive(Debug, Default)]
+pub(crate) struct Outage {
+    failures: u32,
+    ask_again_at: Option<Instant>,
+}
+
+impl Outage {
+    const FIRST_WAIT: Duration = Duration::from_millis(200);
+    const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+    /// How long to leave the queue alone; `None`: ask it.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        self.ask_again_at.map(|at| at.saturating_duration_since(Instant::now())).filter(|wait| !wait.is_zero())
+    }
+
+    /// Makes one call. An error is logged when it is the first of an outage, and once a minute or so after that.
+    pub(crate) async fn call<T>(
+        &mut self,
+        during: &'static str,
+        deadline: Duration,
+        vitals: &Arc<Vitals>,
+        call: impl Future<Output = Result<T, QueueError>>,
+    ) -> Option<T> {
+        let answer = match tokio::time::timeout(deadline, call).await {
+            Ok(answer) => answer,
+            Err(_elapsed) => Err(QueueError::TimedOut { during, deadline }),
+        };
+        match answer {
+            Ok(value) => {
+                if vitals.set_store_unreachable(false) {
+                    tracing::info!(during, failures = self.failures, "the queue answers again");
+                }
+                *self = Self::default();
+                Some(value)
+            }
+            Err(error) => {
+                if vitals.set_store_unreachable(true) || self.failures % 16 == 15 {
+                    tracing::warn!(error = %error, failures = self.failures + 1, "the queue does not answer");
+                }
+                tracing::debug!(error = ?error, "queue call failed");
+                let wait = Self::FIRST_WAIT.saturating_mul(1 << self.failures.min(10)).min(Self::LONGEST_WAIT);
+                self.failures = self.failures.saturating_add(1);
+                self.ask_again_at = Some(Instant::now() + wait);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The metrics of the queue. Labels are channel and outcome, never a destination, client or user.
+//!
+//! A library installs no recorder: these reach whatever the host installed, and nothing where it installed none.
+
+use metrics::{counter, describe_counter, describe_gauge, gauge};
+use postrider_actors::{ChannelName, Ended, PendingCount, Settled, Status, Verdict};
+
+const ATTEMPTS: &str = "postrider_deliveries_attempts_total";
+const PENDING: &str = "postrider_deliveries_pending";
+const OLDEST: &str = "postrider_deliveries_oldest_pending_age_seconds";
+
+/// Describes the metrics and puts each counter at zero, so that a rate is there before the first event.
+pub(crate) fn describe(channels: &[ChannelName]) {
+    describe_counter!(ATTEMPTS, "Attempts by outcome: succeeded, retried, deferred, failed, lease_lost.");
+    describe_gauge!(PENDING, "Deliveries that wait or are being attempted, over all replicas.");
+    describe_gauge!(
+        OLDEST,
+        "Seconds since the oldest pending delivery was created or last retried, over all replicas."
+    );
+    for channel in channels {
+        for outcome in ["succeeded", "retried", "deferred", "failed", "lease_lost"] {
+            counter!(ATTEMPTS, "channel" => channel.to_string(), "outcome" => outcome).increment(0);
+        }
+    }
+}
+
+/// Counts recorded attempts; those whose effect failed are not recorded and not counted.
+pub(crate) fn count_attempts<E>(channel: &ChannelName, ended: &[Ended<E>], settled: &[Settled]) {
+    for (one, settled) in ended.iter().zip(settled) {
+        let outcome = match (settled, one.verdict) {
+            (Settled::LeaseLost, _) => "lease_lost",
+            (Settled::EffectFailed, _) => continue,
+            (Settled::Recorded(Status::Pending), Verdict::Defer { .. }) => "deferred",
+            (Settled::Recorded(Status::Pending), _) => "retried",
+            (Settled::Recorded(Status::Succeeded), _) => "succeeded",
+            (Settled::Recorded(Status::Failed | Status::Cancelled), _) => "failed",
+        };
+        counter!(ATTEMPTS, "channel" => channel.to_string(), "outcome" => outcome).increment(1);
+    }
+}
+
+/// Publishes a count of what is pending. After a failed count the gauges hold no number (NaN) until one succeeds.
+pub(crate) fn publish_pending(channels: &[ChannelName], counts: Option<&[PendingCount]>) {
+    for channel in channels {
+        let count = counts.and_then(|counts| counts.iter().find(|count| count.channel == *channel));
+        let (pending, oldest) =
+            count.map_or((f64::NAN, f64::NAN), |count| (count.pending as f64, count.oldest_age.as_secs_f64()));
+        gauge!(PENDING, "channel" => channel.to_string()).set(pending);
+        gauge!(OLDEST, "channel" => channel.to_string()).set(oldest);
+    }
+}

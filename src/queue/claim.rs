@@ -1,0 +1,77 @@
+//! Claiming: the longest-due deliveries of a channel, each under a token of its own.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use postrider_actors::{ChannelName, ClaimToken, Delivery, DeliveryId, Lease};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::rows::{from_micros, interval, unsigned};
+
+#[derive(sqlx::FromRow)]
+struct ClaimedRow {
+    id: Uuid,
+    claim_token: Uuid,
+    owner: String,
+    subject: Option<String>,
+    ordering_key: Option<String>,
+    destination: String,
+    payload: String,
+    attempt: i32,
+    attempts_at_retry: i32,
+    age_micros: i64,
+}
+
+/// One statement; walks only entries of the due index that it returns or that somebody else is claiming just now.
+pub(super) async fn claim(
+    connection: &mut PgConnection,
+    channel: &ChannelName,
+    slots: NonZeroUsize,
+    lease: Duration,
+) -> Result<Vec<Lease>, sqlx::Error> {
+    let rows: Vec<ClaimedRow> = sqlx::query_as(
+        "update postrider.deliveries d
+            set claim_token = gen_random_uuid(),
+                due_at = statement_timestamp() + $3,
+                attempt = d.attempt + 1
+          where d.id = any (array(
+                select due.id
+                  from postrider.deliveries due
+                 where due.channel = $1 and due.status = 'pending' and due.claimable
+                   and due.due_at <= statement_timestamp()
+                 order by due.due_at
+                 limit $2
+                   for update skip locked))
+      returning d.id, d.claim_token, d.owner, d.subject, d.ordering_key, d.destination, d.payload::text as payload,
+                d.attempt, d.attempts_at_retry,
+                (extract(epoch from statement_timestamp() - d.status_since) * 1000000)::bigint as age_micros",
+    )
+    .bind(channel.as_str())
+    .bind(i64::try_from(slots.get()).unwrap_or(i64::MAX))
+    .bind(interval(lease))
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| row.lease(channel)).collect())
+}
+
+impl ClaimedRow {
+    fn lease(self, channel: &ChannelName) -> Lease {
+        let attempt = unsigned(self.attempt);
+        Lease {
+            token: ClaimToken::from_uuid(self.claim_token),
+            attempt,
+            attempt_since_retry: attempt.saturating_sub(unsigned(self.attempts_at_retry)),
+            age: from_micros(self.age_micros),
+            delivery: Delivery {
+                id: DeliveryId::from_uuid(self.id),
+                channel: channel.clone(),
+                owner: self.owner,
+                subject: self.subject,
+                ordering_key: self.ordering_key,
+                destination: self.destination,
+                payload: self.payload,
+            },
+        }
+    }
+}

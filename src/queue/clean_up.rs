@@ -1,0 +1,73 @@
+//! Cleanup by age: one bounded pass.
+
+use std::time::Duration;
+
+use postrider_actors::{CleanedUp, Retention, Status};
+use sqlx::PgConnection;
+
+use super::abandon::abandon;
+use super::rows::interval;
+
+/// The most rows that one pass deletes for a channel and status.
+const BATCH: i64 = 1000;
+
+pub(super) async fn clean_up(connection: &mut PgConnection, retention: &Retention) -> Result<CleanedUp, sqlx::Error> {
+    let mut done = CleanedUp::default();
+    for channel in channels(&mut *connection).await? {
+        for (status, age) in [
+            (Status::Succeeded, retention.succeeded),
+            (Status::Failed, retention.failed),
+            (Status::Cancelled, retention.failed),
+        ] {
+            let deleted = delete(&mut *connection, &channel, status, age).await?;
+            done.deleted += deleted;
+            done.more |= deleted >= BATCH.unsigned_abs();
+        }
+        let abandoned = abandon(&mut *connection, &channel, retention.failed).await?;
+        done.abandoned_keys += abandoned.keys;
+        done.cancelled += abandoned.cancelled;
+        done.more |= abandoned.more;
+    }
+    Ok(done)
+}
+
+/// Every channel that has rows, registered here or not, by stepping from name to name through the index.
+pub(super) async fn channels(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "with recursive step (channel) as (
+             (select d.channel from postrider.deliveries d order by d.channel limit 1)
+             union all
+             select (select d.channel from postrider.deliveries d where d.channel > step.channel order by d.channel limit 1)
+               from step where step.channel is not null)
+         select step.channel from step where step.channel is not null",
+    )
+    .fetch_all(connection)
+    .await
+}
+
+/// Failures of ordered keys are not deleted here: see [`abandon`].
+async fn delete(
+    connection: &mut PgConnection,
+    channel: &str,
+    status: Status,
+    age: Duration,
+) -> Result<u64, sqlx::Error> {
+    let done = sqlx::query(
+        "delete from postrider.deliveries
+          where id = any (array(
+                select d.id
+                  from postrider.deliveries d
+                 where d.channel = $1 and d.status = $2 and d.status_since < statement_timestamp() - $3
+                   and (d.status <> 'failed' or d.ordering_key is null)
+                 order by d.status_since
+                 limit $4
+                   for update skip locked))",
+    )
+    .bind(channel)
+    .bind(status.as_str())
+    .bind(interval(age))
+    .bind(BATCH)
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}

@@ -1,0 +1,155 @@
+//! The queue on PostgreSQL: one file for each thing that is done to it, its SQL beside it.
+//!
+//! Locks are taken in one order everywhere: the delivery's row, then its key's row in `delivery_orderings`, and the
+//! key's row always with SKIP LOCKED except by [`enqueue`](insert::enqueue), whose caller may hold it for as long as
+//! its transaction is open. Nothing here ever waits for such a transaction, and no two lock orders can meet.
+
+mod abandon;
+mod claim;
+mod clean_up;
+mod count;
+mod effect;
+mod give_back;
+pub(crate) mod insert;
+mod list;
+mod migrate;
+mod operate;
+mod record;
+mod release;
+mod rows;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use postrider_actors::{
+    ChannelName, ChannelPolicy, ClaimToken, CleanedUp, DeliveryId, Ended, Lease, PendingCount, Queue, QueueError,
+    Recorded, Retention,
+};
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, PgPool, Postgres};
+
+pub use self::effect::{Effect, EffectFailed};
+pub use self::list::{DeliveryRow, Listing, get, list};
+pub use self::migrate::{MigrateError, SchemaError, check_schema, migrate, oldest_supported_server};
+pub use self::operate::{OperateError, Operator, cancel, retry};
+pub(crate) use self::rows::interval;
+
+/// The queue as the actors use it, over a pool of Postrider's own.
+#[derive(Debug, Clone)]
+pub struct PgQueue {
+    pool: PgPool,
+    releases: Arc<release::Postponed>,
+}
+
+impl PgQueue {
+    /// A queue over `pool`, whose database has been migrated. The pool is used by nobody else.
+    pub fn new(pool: PgPool) -> Self {
+        Self { pool, releases: Arc::default() }
+    }
+
+    /// The pool, for those who share it with the actors knowingly.
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    async fn connection(&self, during: &'static str) -> Result<Held, QueueError> {
+        let connection = self.pool.acquire().await.map_err(|error| queue_error(during, error))?;
+        Ok(Held { connection: Some(connection), during })
+    }
+}
+
+/// A connection that goes back to the pool only when its call came to an end. One whose call was dropped in the middle,
+/// or failed, is closed: nobody inherits an open transaction or half an answer.
+struct Held {
+    connection: Option<PoolConnection<Postgres>>,
+    during: &'static str,
+}
+
+impl Held {
+    fn get(&mut self) -> Result<&mut PgConnection, QueueError> {
+        let closed = || queue_error(self.during, sqlx::Error::PoolClosed);
+        self.connection.as_deref_mut().ok_or_else(closed)
+    }
+
+    /// Ends the call.
+    fn end<T>(mut self, answer: Result<T, sqlx::Error>) -> Result<T, QueueError> {
+        if answer.is_ok() {
+            drop(self.connection.take());
+        }
+        answer.map_err(|error| queue_error(self.during, error))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(connection) = &mut self.connection {
+            connection.close_on_drop();
+        }
+    }
+}
+
+/// Whether the server answered, and refused, or could not be reached at all.
+pub(crate) fn queue_error(during: &'static str, error: sqlx::Error) -> QueueError {
+    // Classes 08 (connection), 53 (resources), 57 (operator intervention): the server is there but not for us.
+    let away = |code: &str| ["08", "53", "57"].iter().any(|class| code.starts_with(class));
+    match &error {
+        sqlx::Error::Database(database) if !database.code().is_some_and(|code| away(&code)) => {
+            QueueError::Refused { during, source: Box::new(error) }
+        }
+        _ => QueueError::Unreachable { during, source: Box::new(error) },
+    }
+}
+
+impl Queue for PgQueue {
+    type Effect = Effect;
+
+    async fn claim(
+        &self,
+        channel: &ChannelName,
+        slots: NonZeroUsize,
+        lease: Duration,
+    ) -> Result<Vec<Lease>, QueueError> {
+        let mut held = self.connection("claiming").await?;
+        let connection = held.get()?;
+        let answer = async {
+            if self.releases.worth_a_look() {
+                self.releases.release(connection).await?;
+            }
+            claim::claim(connection, channel, slots, lease).await
+        };
+        let answer = answer.await;
+        held.end(answer)
+    }
+
+    async fn record(&self, channel: &ChannelPolicy, ended: &[Ended<Effect>]) -> Result<Recorded, QueueError> {
+        record::record(self, channel, ended).await
+    }
+
+    async fn give_back(
+        &self,
+        channel: &ChannelName,
+        leases: &[(DeliveryId, ClaimToken)],
+    ) -> Result<(), QueueError> {
+        let mut held = self.connection("giving leases back").await?;
+        let answer = give_back::give_back(held.get()?, channel, leases).await;
+        held.end(answer)
+    }
+
+    async fn clean_up(&self, retention: &Retention) -> Result<CleanedUp, QueueError> {
+        let mut held = self.connection("cleaning up").await?;
+        let answer = clean_up::clean_up(held.get()?, retention).await;
+        held.end(answer)
+    }
+
+    async fn count_pending(&self, channels: &[ChannelName]) -> Result<Vec<PendingCount>, QueueError> {
+        let counted = async {
+            let mut held = self.connection("counting").await?;
+            let answer = count::count_pending(held.get()?, channels).await;
+            held.end(answer)
+        };
+        let counted = counted.await;
+        crate::metrics::publish_pending(channels, counted.as_deref().ok());
+        counted
+    }
+}

@@ -1,0 +1,94 @@
+//! Recording: an event and every delivery it causes, in the caller's transaction.
+
+use std::collections::BTreeSet;
+
+use postrider_actors::{ChannelName, DeliveryId};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::channel::Channels;
+use crate::delivery::{InvalidDelivery, NewDelivery, json_text};
+use crate::event::{Event, Occurred};
+use crate::queue::insert::{insert_deliveries, insert_event};
+use crate::wake::Waker;
+
+/// An event could not be recorded. Roll the transaction back, or leave the event out.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The event itself cannot be stored. Nothing was written and the transaction is still good.
+    #[error("event {kind} cannot be recorded: {source}")]
+    InvalidEvent {
+        /// Its kind.
+        kind: &'static str,
+        /// Why.
+        source: InvalidDelivery,
+    },
+    /// A delivery of it cannot be stored. Nothing was written and the transaction is still good.
+    #[error("a delivery cannot be recorded: {0}")]
+    InvalidDelivery(#[from] InvalidDelivery),
+    /// The database refused or failed; the transaction cannot be committed any more.
+    #[error("the database failed while recording")]
+    Database(#[from] sqlx::Error),
+}
+
+/// Records events for the channels it was made with. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    channels: Channels,
+    waker: Waker,
+}
+
+impl Recorder {
+    /// A recorder for a process that runs no actors: polling picks up what it records, within a second. A process with
+    /// actors uses [`Subsystem::recorder`](crate::Subsystem::recorder), which wakes them.
+    pub fn new(channels: Channels) -> Self {
+        Self::waking(channels, Waker::silent())
+    }
+
+    pub(crate) fn waking(channels: Channels, waker: Waker) -> Self {
+        Self { channels, waker }
+    }
+
+    /// Writes `event` and all its deliveries on `connection`, which is inside the caller's transaction. Commit: all of
+    /// them. Roll back: none. Call [`Recorded::committed`] after the commit.
+    ///
+    /// Keys of ordered deliveries stay locked until the transaction ends, so commit soon.
+    ///
+    /// # Errors
+    /// See [`RecordError`].
+    pub async fn record<E: Event>(&self, connection: &mut PgConnection, event: &E) -> Result<Recorded, RecordError> {
+        let payload = json_text("event", event)
+            .map_err(|source| RecordError::InvalidEvent { kind: E::KIND, source })?;
+        let id = Uuid::now_v7();
+        let occurred = Occurred::new(id, event);
+        let mut deliveries: Vec<(ChannelName, NewDelivery)> = Vec::new();
+        for channel in self.channels.iter() {
+            let name = channel.name();
+            let made = channel.deliveries(&mut *connection, &occurred).await?;
+            deliveries.extend(made.into_iter().map(|delivery| (name.clone(), delivery)));
+        }
+        insert_event(&mut *connection, id, E::KIND, &payload).await?;
+        let ids = insert_deliveries(&mut *connection, id, &deliveries).await?;
+        let channels = deliveries.into_iter().map(|(channel, _)| channel).collect();
+        Ok(Recorded { event: id, deliveries: ids, channels, waker: self.waker.clone() })
+    }
+}
+
+/// What was recorded; it is there once the transaction commits.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The event's id.
+    pub event: Uuid,
+    /// The deliveries that it causes.
+    pub deliveries: Vec<DeliveryId>,
+    channels: BTreeSet<ChannelName>,
+    waker: Waker,
+}
+
+impl Recorded {
+    /// Says that the transaction is committed: wakes this process's claimers at once and others by a notification.
+    /// Left out, polling picks the deliveries up within a second.
+    pub fn committed(self) {
+        self.waker.wake(&self.channels);
+    }
+}

@@ -1,0 +1,204 @@
+//! The subsystem as a host embeds it: the actor tree over a pool of its own, and what wakes it.
+
+use std::time::Duration;
+
+use postrider_actors::{
+    ChannelName, ChildId, ConfigError, Engine, EngineChannel, EngineConfig, ShutdownReport, StartError, TreeHealth,
+};
+use ractor::ActorCell;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgPool};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::channel::Channels;
+use crate::queue::{PgQueue, SchemaError, check_schema};
+use crate::recorder::Recorder;
+use crate::wake::Waker;
+
+/// Connections that the tree needs besides one for each channel: cleanup, gauge, listening, notifying.
+const SHARED_CONNECTIONS: u32 = 4;
+
+/// The subsystem could not be started; nothing of it runs.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The settings cannot keep the guarantees.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The actors would wait for each other's connections.
+    #[error("actors' pool size ({size}) is too small for {channels} channels: it must be at least {needed}")]
+    PoolTooSmall {
+        /// The size asked for.
+        size: u32,
+        /// Registered channels.
+        channels: usize,
+        /// The least size.
+        needed: u32,
+    },
+    /// The database does not fit this release.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The database cannot be reached.
+    #[error("the database cannot be reached")]
+    Unreachable(#[source] sqlx::Error),
+    /// The actors did not start.
+    #[error("the actors did not start")]
+    Start(#[source] StartError),
+}
+
+/// Settings of the subsystem.
+#[derive(Debug, Clone)]
+pub struct SubsystemConfig {
+    /// Timing and sizes of the actor tree.
+    pub engine: EngineConfig,
+    /// Connections of the actors' own pool; `None`: one for each channel and four shared.
+    pub pool_size: Option<u32>,
+    /// Whether commits wake claimers; off, polling alone finds work.
+    pub wake_ups: bool,
+}
+
+impl Default for SubsystemConfig {
+    fn default() -> Self {
+        Self { engine: EngineConfig::default(), pool_size: None, wake_ups: true }
+    }
+}
+
+/// A running subsystem. Dropping it leaves the actors running until the process ends; [`Subsystem::shut_down`] ends them.
+#[derive(Debug, Clone)]
+pub struct Subsystem {
+    engine: Engine,
+    channels: Channels,
+    waker: Waker,
+    pool: PgPool,
+    tasks: TaskTracker,
+    end: CancellationToken,
+}
+
+impl Subsystem {
+    /// Starts the subsystem on the database of `options`, over a pool of its own. The database must be migrated.
+    ///
+    /// # Errors
+    /// Settings that cannot keep a guarantee, a database that is unreachable or does not fit, or a pool too small.
+    pub async fn spawn(
+        options: PgConnectOptions,
+        channels: Channels,
+        config: SubsystemConfig,
+    ) -> Result<Self, SetupError> {
+        Self::start(options, channels, config, None).await
+    }
+
+    /// The same, linked to an actor of the host, whose supervision then hears of the subsystem's end.
+    ///
+    /// # Errors
+    /// As [`Subsystem::spawn`]; also a parent that is stopping.
+    pub async fn spawn_linked(
+        options: PgConnectOptions,
+        channels: Channels,
+        config: SubsystemConfig,
+        parent: ActorCell,
+    ) -> Result<Self, SetupError> {
+        Self::start(options, channels, config, Some(parent)).await
+    }
+
+    async fn start(
+        options: PgConnectOptions,
+        channels: Channels,
+        config: SubsystemConfig,
+        parent: Option<ActorCell>,
+    ) -> Result<Self, SetupError> {
+        let policies = channels.policies();
+        config.engine.prove(&policies)?;
+        let names: Vec<ChannelName> = policies.into_iter().map(|policy| policy.name).collect();
+        let pool = pool(options, names.len(), &config).await?;
+        crate::metrics::describe(&names);
+
+        let engine_channels = channels
+            .iter()
+            .map(|channel| EngineChannel {
+                policy: postrider_actors::ChannelPolicy { name: channel.name(), max_age: channel.max_age() },
+                transport: channel.transport(),
+            })
+            .collect();
+        let queue = Arc::new(PgQueue::new(pool.clone()));
+        let engine =
+            Engine::start(queue, engine_channels, config.engine, parent).await.map_err(|error| match error {
+                StartError::Config(error) => SetupError::Config(error),
+                error @ StartError::Spawn(_) => SetupError::Start(error),
+            })?;
+
+        let (waker, tasks, end) = (Waker::silent(), TaskTracker::new(), CancellationToken::new());
+        if config.wake_ups {
+            waker.attach(engine.clone());
+            tasks.spawn(waker.clone().notify_others(pool.clone(), end.clone()));
+            tasks.spawn(waker.clone().listen(pool.clone(), names, end.clone()));
+        }
+        // However the tree ends, what serves it ends with it.
+        let (watched, cancel) = (engine.clone(), end.clone());
+        tasks.spawn(async move {
+            watched.ended().await;
+            cancel.cancel();
+        });
+        tasks.close();
+        Ok(Self { engine, channels, waker, pool, tasks, end })
+    }
+
+    /// Records events and, once they are committed, wakes the claimers.
+    pub fn recorder(&self) -> Recorder {
+        Recorder::waking(self.channels.clone(), self.waker.clone())
+    }
+
+    /// Every actor's health at this moment, without asking any of them.
+    pub fn health(&self) -> Health {
+        Health { tree: self.engine.health(), hears_other_processes: self.waker.is_listening() }
+    }
+
+    /// Waits until the actors have ended, in order or not.
+    pub async fn ended(&self) {
+        self.engine.ended().await;
+    }
+
+    /// Stops claiming, lets attempts finish up to the shutdown deadline, records them, gives unstarted leases back, ends
+    /// every actor and closes the pool. Bounded and idempotent.
+    pub async fn shut_down(&self) -> ShutdownReport {
+        let report = self.engine.shut_down().await;
+        self.end.cancel();
+        self.tasks.wait().await;
+        // A connection to a server that is gone may never close; the process need not wait for it.
+        let _ = tokio::time::timeout(Duration::from_secs(2), self.pool.close()).await;
+        report
+    }
+
+    /// Ends one actor as a crash would: for tests of supervision and for chaos.
+    pub fn kill(&self, child: &ChildId) {
+        self.engine.kill(child);
+    }
+}
+
+/// The subsystem's health at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// Every actor and channel.
+    pub tree: TreeHealth,
+    /// Whether commits of other processes are heard of at once; where not, the poll finds them within a second.
+    pub hears_other_processes: bool,
+}
+
+async fn pool(options: PgConnectOptions, channels: usize, config: &SubsystemConfig) -> Result<PgPool, SetupError> {
+    let needed = u32::try_from(channels).unwrap_or(u32::MAX).saturating_add(SHARED_CONNECTIONS);
+    let size = config.pool_size.unwrap_or(needed);
+    if size < needed {
+        return Err(SetupError::PoolTooSmall { size, channels, needed });
+    }
+    // The server ends a statement on its own when we have stopped waiting for it.
+    let timeout = config.engine.queue_timeout.as_millis().to_string();
+    let options = options.application_name("postrider").options([("statement_timeout", timeout.as_str())]);
+    let mut connection = sqlx::postgres::PgConnection::connect_with(&options).await.map_err(SetupError::Unreachable)?;
+    check_schema(&mut connection).await?;
+    let _ = connection.close().await;
+    let pool = PgPoolOptions::new()
+        .max_connections(size)
+        .acquire_timeout(config.engine.queue_timeout)
+        .connect_lazy_with(options);
+    Ok(pool)
+}
