@@ -115,3 +115,9 @@ impl Engine {
         self.supervisor.send(SupervisorMsg::Kill(child.clone()));
     }
 }
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("ended", &self.has_ended()).finish_non_exhaustive()
+    }
+}

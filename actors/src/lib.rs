@@ -31,7 +31,11 @@ mod config;
 mod engine;
 mod health;
 mod ids;
+#[cfg(feature = "model")]
+pub mod laws;
 mod messages;
+#[cfg(feature = "model")]
+pub mod model;
 mod outcome;
 mod periodic;
 mod ports;
