@@ -1,1 +1,4 @@
 //! postrider
+
+#[cfg(feature = "cli")]
+pub mod private_postgres;
