@@ -89,6 +89,8 @@ impl Binaries {
     }
 
     fn examine(folder: PathBuf) -> Result<Self, Error> {
+        // They will be run from another working folder.
+        let folder = fs::canonicalize(&folder).map_err(Error::io("find", &folder))?;
         let program = folder.join("postgres");
         let unusable = |reason: String| Error::BinariesUnusable { program: program.clone(), reason };
         let output = Command::new(&program)
