@@ -8,7 +8,7 @@ set -euo pipefail
 if [ "$(id -u)" = 0 ]; then
     unpacked=/usr/local/lib/postrider/postgres
 else
-    unpacked=${XDG_DATA_HOME:-${HOME:?HOME is not set}/.local/share}/postrider/postgres
+    unpacked=${XDG_DATA_HOME:-${HOME:-/nonexistent}/.local/share}/postrider/postgres
 fi
 if [ "${1:-}" = --unpacked ]; then
     echo "$unpacked"

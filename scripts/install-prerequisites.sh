@@ -25,16 +25,14 @@ install() { # packages
 
 # The package's own habit is to set up a cluster and start it. An extra file in the folder that its configuration
 # includes stops that, and goes afterwards; where there is a configuration already, it is not touched.
-install_postgres() {
-    local common=/etc/postgresql-common
-    local extra=$common/createcluster.d/postrider-no-main-cluster.conf
+install_postgres() (
+    common=/etc/postgresql-common
+    extra=$common/createcluster.d/postrider-no-main-cluster.conf
     as_root mkdir -p "$common/createcluster.d"
+    trap 'as_root rm -f "$extra"' EXIT
     echo 'create_main_cluster = false' | as_root tee "$extra" >/dev/null
-    local status=0
-    install postgresql || status=$?
-    as_root rm -f "$extra"
-    return "$status"
-}
+    install postgresql
+)
 
 if ! have_compiler || ! have_make; then
     missing=()

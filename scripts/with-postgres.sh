@@ -40,7 +40,8 @@ if [ "$(id -u)" = 0 ]; then
     user=${account%%$'\n'*}
     group=${account##*$'\n'}
     switched=(setpriv --reuid "$user" --regid "$group" --clear-groups)
-    if "${switched[@]}" "$binaries/postgres" --version >/dev/null 2>&1; then
+    # By way of env, as setpriv itself still has root's capabilities when it starts a program.
+    if "${switched[@]}" env "$binaries/initdb" --version >/dev/null 2>&1; then
         as_server+=("${switched[@]}")
         chown "$user:$group" "$folder/data" "$folder/run"
     else

@@ -6,7 +6,7 @@ mod support;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -283,6 +283,22 @@ async fn a_long_path_gets_a_short_socket_folder_that_goes_with_the_server() {
     symlink(&left, data.join("run")).unwrap();
     drop(start(&data).await.unwrap());
     assert!(!left.exists());
+}
+
+#[tokio::test]
+async fn a_folder_that_its_parents_close_to_others_is_used_all_the_same() {
+    let scratch = Scratch::new();
+    // Closed, open, closed: as root the server runs as another user while that can enter, and the cluster changes hands.
+    for mode in [0o700, 0o755, 0o700] {
+        fs::set_permissions(&scratch.0, fs::Permissions::from_mode(mode)).unwrap();
+        let server = match start(&scratch.data()).await {
+            // A machine without user namespaces.
+            Err(error @ Error::NoAccount { .. }) => return assert!(error.to_string().contains("--data"), "{error}"),
+            result => result.unwrap(),
+        };
+        server.ensure_database("kept").await.unwrap();
+        sqlx::query("select").execute(&mut connect(&server).await).await.unwrap();
+    }
 }
 
 #[test]

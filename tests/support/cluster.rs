@@ -25,14 +25,21 @@ fn migrations() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations")
 }
 
-/// How to connect to the cluster's `postgres` database, as a superuser.
-pub fn administration() -> PgConnectOptions {
+/// The URL of one of the cluster's databases, as a superuser.
+pub fn url(database: &str) -> String {
     static URL: OnceLock<String> = OnceLock::new();
-    let url = URL.get_or_init(|| match env::var("POSTRIDER_TEST_DATABASE_URL") {
+    let any = URL.get_or_init(|| match env::var("POSTRIDER_TEST_DATABASE_URL") {
         Ok(url) if !url.is_empty() => url,
         _ => start(),
     });
-    url.parse::<PgConnectOptions>().unwrap().database("postgres").disable_statement_logging()
+    let mut url = url::Url::parse(any).unwrap();
+    url.set_path(database);
+    url.into()
+}
+
+/// How to connect to the cluster's `postgres` database, as a superuser.
+pub fn administration() -> PgConnectOptions {
+    url("postgres").parse::<PgConnectOptions>().unwrap().disable_statement_logging()
 }
 
 /// The name of a migrated database that no one may connect to, made at most once per cluster and set of migrations,

@@ -6,7 +6,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::cluster::{administration, execute, template};
+use super::cluster::{administration, execute, template, url};
 
 /// A migrated database for one test, which is dropped with this value, whoever is still connected.
 pub async fn database() -> TestDatabase {
@@ -52,13 +52,7 @@ impl TestDatabase {
 
     /// For other processes: sqlx and libpq understand it.
     pub fn url(&self) -> String {
-        let options = self.options();
-        let host = options.get_socket().map_or(options.get_host().into(), |folder| folder.display().to_string());
-        let mut url = url::Url::parse("postgresql:///").unwrap();
-        url.set_path(&self.name);
-        let port = options.get_port().to_string();
-        url.query_pairs_mut().extend_pairs([("host", &*host), ("port", &port), ("user", options.get_username())]);
-        url.into()
+        url(&self.name)
     }
 
     /// The database's name.
