@@ -133,9 +133,15 @@ async fn nothing_listens_on_a_network_and_settings_apply() {
 }
 
 #[tokio::test]
-async fn psql_understands_the_url_and_the_command() {
+async fn psql_understands_the_url_and_the_command_whatever_the_path() {
     let scratch = Scratch::new();
-    let server = start(&scratch.data()).await.unwrap();
+    for name in [r#"it's "odd" ü 50%"#, "one,two"] {
+        let server = start(&scratch.0.join(name)).await.unwrap();
+        psql_understands(&server);
+    }
+}
+
+fn psql_understands(server: &PrivatePostgres) {
     let folder = Binaries::find(None).unwrap().folder().to_owned();
     if !folder.join("psql").exists() {
         return;

@@ -92,20 +92,19 @@ impl Folder {
         File::open(&self.root).and_then(|root| root.sync_all()).map_err(Error::io("sync", &self.root))
     }
 
-    /// An empty folder for the socket, which only the account (and root) may enter: `run`, or, where the socket's path
-    /// would be too long for the kernel, a temporary folder that `run` then links to. What an earlier run left there
-    /// is removed.
+    /// An empty folder for the socket, which only the account (and root) may enter: `run`, or, where that cannot be a
+    /// socket's folder, a temporary one that `run` then links to. What an earlier run left there is removed.
     pub(super) fn new_run_folder(&self, account: Account) -> Result<PathBuf, Error> {
         let run = self.root.join("run");
         self.remove_run_folder()?;
-        if socket_path(&run).as_os_str().len() < SUN_PATH {
+        if fits_a_socket(&run) {
             DirBuilder::new().mode(0o700).create(&run).map_err(Error::io("create", &run))?;
             account.give(&run)?;
             return Ok(run);
         }
-        let temporary = std::env::temp_dir();
-        let temporary = if temporary.as_os_str().len() < 60 { temporary } else { "/tmp".into() };
-        let short = temporary.join(format!("postrider-{}", uuid::Uuid::new_v4().simple()));
+        let name = format!("postrider-{}", uuid::Uuid::new_v4().simple());
+        let short = Some(std::env::temp_dir().join(&name)).filter(|short| fits_a_socket(short));
+        let short = short.unwrap_or_else(|| Path::new("/tmp").join(&name));
         DirBuilder::new().mode(0o700).create(&short).map_err(Error::io("create", &short))?;
         symlink(&short, &run).map_err(Error::io("create", &run))?;
         account.give(&short)?;
@@ -126,8 +125,10 @@ impl Folder {
     }
 }
 
-pub(super) fn socket_path(run: &Path) -> PathBuf {
-    run.join(format!(".s.PGSQL.{PORT}"))
+/// The kernel bounds a socket's path, and PostgreSQL and libpq take a comma for the start of another folder.
+fn fits_a_socket(run: &Path) -> bool {
+    let path = run.join(format!(".s.PGSQL.{PORT}"));
+    path.as_os_str().len() < SUN_PATH && path.to_str().is_some_and(|path| !path.contains(','))
 }
 
 /// The last lines of the log that were written since it was `from` bytes long.

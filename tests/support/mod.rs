@@ -12,7 +12,9 @@
 //! ```
 //!
 //! The databases are made in the cluster that `POSTRIDER_TEST_DATABASE_URL` names (`scripts/with-postgres.sh` starts
-//! one and sets it), or else in a private one that each test process starts for itself and ends.
+//! one and sets it), or else in a private one that each test process starts for itself and ends. In a cluster of
+//! one's own the template stays behind (`postrider_template_*`), and so do the databases (`t_*`) of tests that were
+//! killed.
 // Each test uses a part of it.
 #![allow(dead_code, unused_imports)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
