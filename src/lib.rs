@@ -4,6 +4,8 @@ pub mod channel;
 pub mod delivery;
 pub mod event;
 mod metrics;
+#[cfg(feature = "cli")]
+pub mod private_postgres;
 pub mod queue;
 pub mod recorder;
 pub mod signing;

@@ -1,0 +1,46 @@
+# What can be done here: make demo, test, test-postgres-18, lint, clean.
+
+CARGO ?= cargo
+# .ci/run adds --locked.
+CARGO_FLAGS ?=
+ifneq ($(shell command -v cargo-nextest 2>/dev/null),)
+RUN_TESTS = $(CARGO) nextest run $(CARGO_FLAGS) --workspace
+else
+RUN_TESTS = $(CARGO) test $(CARGO_FLAGS) --workspace --lib --bins --tests --examples
+endif
+
+.PHONY: demo test test-postgres-18 lint clean prerequisites peers
+
+# Starts a PostgreSQL of its own and shows deliveries being made. The first build takes a few minutes.
+demo: prerequisites
+	@$(CARGO) build $(CARGO_FLAGS) --bin postrider
+	@$(CARGO) run --quiet $(CARGO_FLAGS) --bin postrider -- demo
+
+test: prerequisites peers
+	scripts/with-postgres.sh $(RUN_TESTS)
+	$(CARGO) test $(CARGO_FLAGS) --workspace --doc
+
+# The same suite on another release than the distribution's.
+test-postgres-18: prerequisites peers
+	scripts/get-postgres.sh target/postgres-18
+	POSTRIDER_PG_BIN="$(CURDIR)/target/postgres-18/bin" scripts/with-postgres.sh $(RUN_TESTS)
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --workspace --no-deps
+	@# The engine knows no database, no HTTP and no mail.
+	@if $(CARGO) tree $(CARGO_FLAGS) -p postrider-actors -e normal --prefix none | grep -E '^(sqlx|hyper|axum|rustls)'; then \
+		echo "postrider-actors must not depend on these" >&2; exit 1; fi
+	@for script in scripts/*.sh .ci/run; do bash -n "$$script" || exit 1; done
+	@if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh .ci/run; fi
+	@if [ -f deny.toml ] && command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
+
+clean:
+	$(CARGO) clean
+
+prerequisites:
+	@scripts/install-prerequisites.sh
+
+peers:
+	@scripts/install-test-peers.sh
