@@ -57,8 +57,8 @@ impl Recorder {
     /// # Errors
     /// See [`RecordError`].
     pub async fn record<E: Event>(&self, connection: &mut PgConnection, event: &E) -> Result<Recorded, RecordError> {
-        let payload = json_text("event", event)
-            .map_err(|source| RecordError::InvalidEvent { kind: E::KIND, source })?;
+        let payload =
+            json_text("event", event).map_err(|source| RecordError::InvalidEvent { kind: E::KIND, source })?;
         let id = Uuid::now_v7();
         let occurred = Occurred::new(id, event);
         let mut deliveries: Vec<(ChannelName, NewDelivery)> = Vec::new();

@@ -70,7 +70,8 @@ impl Waker {
             }
             let channels = std::mem::take(&mut *self.0.to_notify.lock().unwrap_or_else(PoisonError::into_inner));
             let names: Vec<&str> = channels.iter().map(ChannelName::as_str).collect();
-            let notify = sqlx::query("select pg_notify($1, $2)").bind(NOTIFICATION).bind(names.join(",")).execute(&pool);
+            let notify =
+                sqlx::query("select pg_notify($1, $2)").bind(NOTIFICATION).bind(names.join(",")).execute(&pool);
             tokio::select! {
                 () = end.cancelled() => return,
                 told = tokio::time::timeout(CALL_TIMEOUT, notify) => {

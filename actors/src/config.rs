@@ -88,7 +88,9 @@ impl Default for EngineConfig {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// An outcome could come after its lease.
-    #[error("send timeout ({send_timeout:?}) + recording margin ({recording_margin:?}) must be shorter than the lease ({lease:?})")]
+    #[error(
+        "send timeout ({send_timeout:?}) + recording margin ({recording_margin:?}) must be shorter than the lease ({lease:?})"
+    )]
     SendOutlivesLease {
         /// The send timeout.
         send_timeout: Duration,

@@ -179,11 +179,7 @@ impl Queue for ModelQueue {
         Ok(recorded)
     }
 
-    async fn give_back(
-        &self,
-        _channel: &ChannelName,
-        leases: &[(DeliveryId, ClaimToken)],
-    ) -> Result<(), QueueError> {
+    async fn give_back(&self, _channel: &ChannelName, leases: &[(DeliveryId, ClaimToken)]) -> Result<(), QueueError> {
         self.reach("giving leases back").await?;
         let (mut store, now) = self.store();
         for (id, token) in leases {

@@ -98,7 +98,11 @@ impl<Q: Queue> Actor for Supervisor<Q> {
         })
     }
 
-    async fn post_start(&self, _me: ActorRef<SupervisorMsg>, state: &mut Self::State) -> Result<(), ActorProcessingErr> {
+    async fn post_start(
+        &self,
+        _me: ActorRef<SupervisorMsg>,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
         for child in self.every_child() {
             self.start(child, state).await;
         }

@@ -117,7 +117,8 @@ impl<M: Message> Inbox<M> {
         self.vitals.mailbox.fetch_add(1, Ordering::Relaxed);
         let sent = self.actor.send_message(message).is_ok();
         if !sent {
-            let _ = self.vitals.mailbox.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(1)));
+            let _ =
+                self.vitals.mailbox.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(1)));
         }
         sent
     }

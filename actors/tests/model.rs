@@ -7,9 +7,15 @@ async fn model() -> Model {
 }
 
 mod queue {
-    postrider_actors::queue_laws!(#[tokio::test(start_paused = true)] super::model);
+    postrider_actors::queue_laws!(
+        #[tokio::test(start_paused = true)]
+        super::model
+    );
 }
 
 mod tree {
-    postrider_actors::tree_laws!(#[tokio::test(start_paused = true)] super::model);
+    postrider_actors::tree_laws!(
+        #[tokio::test(start_paused = true)]
+        super::model
+    );
 }

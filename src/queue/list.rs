@@ -103,7 +103,7 @@ pub async fn list(connection: &mut PgConnection, listing: &Listing) -> Result<Ve
 /// The database.
 pub async fn get(connection: &mut PgConnection, id: DeliveryId) -> Result<Option<DeliveryRow>, sqlx::Error> {
     sqlx::query_as(concat!("select ", columns!(), " from postrider.deliveries d where d.id = $1"))
-    .bind(id.as_uuid())
-    .fetch_optional(connection)
-    .await
+        .bind(id.as_uuid())
+        .fetch_optional(connection)
+        .await
 }

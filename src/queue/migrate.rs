@@ -1,7 +1,7 @@
 //! Migrations, embedded; and whether this release and a database fit each other.
 
+use sqlx::PgConnection;
 use sqlx::migrate::{MigrateError as SqlxMigrateError, Migrator};
-use sqlx::{Connection, PgConnection};
 
 static QUEUE: Migrator = sqlx::migrate!("migrations/queue");
 static IDENTITY: Migrator = sqlx::migrate!("migrations/identity");
@@ -27,7 +27,9 @@ pub enum SchemaError {
         found: String,
     },
     /// A newer release has migrated it.
-    #[error("the database was migrated by a newer release of postrider (to {table} {found}, this release knows {known}): use that release")]
+    #[error(
+        "the database was migrated by a newer release of postrider (to {table} {found}, this release knows {known}): use that release"
+    )]
     Newer {
         /// Which list of migrations.
         table: &'static str,
@@ -37,7 +39,9 @@ pub enum SchemaError {
         known: i64,
     },
     /// It has not been migrated, or only by an older release.
-    #[error("the database is not migrated ({table} is at {found}, this release needs {needed}): run `postrider migrate`")]
+    #[error(
+        "the database is not migrated ({table} is at {found}, this release needs {needed}): run `postrider migrate`"
+    )]
     Older {
         /// Which list of migrations.
         table: &'static str,
@@ -72,16 +76,13 @@ pub async fn migrate(connection: &mut PgConnection) -> Result<(), MigrateError> 
     refuse_old_server(connection).await?;
     for (migrator, table) in [(&QUEUE, QUEUE_TABLE), (&IDENTITY, IDENTITY_TABLE)] {
         refuse_newer(migrator, table, applied(connection, table).await?)?;
-        in_own_table(migrator, table).run_direct(None, connection, true).await?;
+        in_own_table(migrator, table).run(&mut *connection).await?;
     }
     Ok(())
 }
 
 fn in_own_table(migrator: &'static Migrator, table: &'static str) -> Migrator {
-    let mut migrator = Migrator {
-        migrations: migrator.migrations.clone(),
-        ..Migrator::DEFAULT
-    };
+    let mut migrator = Migrator { migrations: migrator.migrations.clone(), ..Migrator::DEFAULT };
     migrator.create_schema("postrider");
     migrator.dangerous_set_table_name(table);
     migrator

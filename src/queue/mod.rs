@@ -33,7 +33,6 @@ pub use self::effect::{Effect, EffectFailed};
 pub use self::list::{DeliveryRow, Listing, get, list};
 pub use self::migrate::{MigrateError, SchemaError, check_schema, migrate, oldest_supported_server};
 pub use self::operate::{OperateError, Operator, cancel, retry};
-pub(crate) use self::rows::interval;
 
 /// The queue as the actors use it, over a pool of Postrider's own.
 #[derive(Debug, Clone)]
@@ -126,11 +125,7 @@ impl Queue for PgQueue {
         record::record(self, channel, ended).await
     }
 
-    async fn give_back(
-        &self,
-        channel: &ChannelName,
-        leases: &[(DeliveryId, ClaimToken)],
-    ) -> Result<(), QueueError> {
+    async fn give_back(&self, channel: &ChannelName, leases: &[(DeliveryId, ClaimToken)]) -> Result<(), QueueError> {
         let mut held = self.connection("giving leases back").await?;
         let answer = give_back::give_back(held.get()?, channel, leases).await;
         held.end(answer)

@@ -36,10 +36,7 @@ pub(super) struct Released {
 }
 
 /// Within the caller's transaction, after its statement that ended the deliveries.
-pub(super) async fn release(
-    connection: &mut PgConnection,
-    ended: &[EndedOrdered],
-) -> Result<Released, sqlx::Error> {
+pub(super) async fn release(connection: &mut PgConnection, ended: &[EndedOrdered]) -> Result<Released, sqlx::Error> {
     if ended.is_empty() {
         return Ok(Released::default());
     }
@@ -75,16 +72,14 @@ pub(super) async fn release(
     .await?;
     let distinct: std::collections::HashSet<_> = ended.iter().map(|one| (&one.channel, &one.ordering_key)).collect();
     let postponed = distinct.len() - free.len();
-    let waiting: Vec<_> = free.into_iter().filter(|(_, _, more)| *more).map(|(channel, key, _)| (channel, key)).collect();
+    let waiting: Vec<_> =
+        free.into_iter().filter(|(_, _, more)| *more).map(|(channel, key, _)| (channel, key)).collect();
     let claimable = make_heads_claimable(connection, &waiting).await?;
     Ok(Released { claimable, postponed })
 }
 
 /// A statement of its own, so that it sees what was committed before the keys were locked.
-async fn make_heads_claimable(
-    connection: &mut PgConnection,
-    keys: &[(String, String)],
-) -> Result<usize, sqlx::Error> {
+async fn make_heads_claimable(connection: &mut PgConnection, keys: &[(String, String)]) -> Result<usize, sqlx::Error> {
     if keys.is_empty() {
         return Ok(0);
     }

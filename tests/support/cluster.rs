@@ -71,8 +71,11 @@ pub async fn execute(connection: &mut PgConnection, statement: String) {
 
 /// Of the migrations' names and content.
 fn migrations_hash() -> u64 {
-    let mut files: Vec<_> =
-        migrations().iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = migrations()
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
     let mut hasher = DefaultHasher::new();
     for file in files {

@@ -345,8 +345,7 @@ pub async fn a_lease_given_back_is_due_at_once_and_its_attempt_not_counted<H: Ha
 pub async fn cleanup_deletes_by_age_and_nothing_sooner<H: Harness>(harness: H) {
     let ids = harness.record(wishes(4, None)).await;
     let leases = claim(&harness, 3).await;
-    let (succeeded, failed, pending) =
-        (leases[0].delivery.id, leases[1].delivery.id, leases[2].delivery.id);
+    let (succeeded, failed, pending) = (leases[0].delivery.id, leases[1].delivery.id, leases[2].delivery.id);
     let cancelled = ids.into_iter().find(|id| ![succeeded, failed, pending].contains(id)).unwrap();
     assert_eq!(record(&harness, &leases[0], Verdict::Succeeded).await, Settled::Recorded(Status::Succeeded));
     assert_eq!(record(&harness, &leases[1], FAILED).await, Settled::Recorded(Status::Failed));

@@ -133,8 +133,8 @@ async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
 
 async fn start<H: Harness>(harness: &H, receiver: &Arc<Receiver>, config: EngineConfig) -> Engine {
     let transport: Arc<dyn Transport<<H::Queue as Queue>::Effect>> = receiver.clone();
-    let channels = [channel(), channel_named("other")]
-        .map(|policy| EngineChannel { policy, transport: Arc::clone(&transport) });
+    let channels =
+        [channel(), channel_named("other")].map(|policy| EngineChannel { policy, transport: Arc::clone(&transport) });
     Engine::start(harness.queue(), channels.into(), config, None).await.unwrap()
 }
 
@@ -420,7 +420,11 @@ pub async fn shutdown_lets_attempts_finish_and_records_them<H: Harness>(harness:
     }
     statuses.sort();
     let (pending, succeeded) = ((Status::Pending, 0), (Status::Succeeded, 1));
-    assert_eq!(statuses, [pending, pending, pending, succeeded, succeeded], "what was begun is recorded, no more is begun");
+    assert_eq!(
+        statuses,
+        [pending, pending, pending, succeeded, succeeded],
+        "what was begun is recorded, no more is begun"
+    );
     assert!(engine.health().actors.iter().all(|actor| actor.state == ActorState::Stopped));
 }
 

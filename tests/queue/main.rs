@@ -1,0 +1,20 @@
+//! The queue and the actor tree on a real PostgreSQL.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod harness;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod laws_of_the_queue {
+    postrider_actors::queue_laws!(
+        #[tokio::test]
+        crate::harness::postgres
+    );
+}
+
+mod laws_of_the_tree {
+    postrider_actors::tree_laws!(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        crate::harness::postgres
+    );
+}
