@@ -3,6 +3,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::account::{Account, is_root};
 use super::error::Error;
@@ -23,7 +25,7 @@ const LOG_LIMIT: u64 = 16 << 20;
 #[derive(Debug)]
 pub(super) struct Folder {
     root: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl Folder {
@@ -39,7 +41,7 @@ impl Folder {
         if !content.is_empty() && !content.starts_with(LOCK_HEADING) {
             return Err(Error::Foreign { folder: root });
         }
-        match lock.try_lock() {
+        match try_lock(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::InUse { pid: owner_of(&mut lock), folder: root });
@@ -47,7 +49,7 @@ impl Folder {
             Err(TryLockError::Error(source)) => return Err(Error::io("lock", &root.join(LOCK))(source)),
         }
         write_lock(&mut lock).map_err(Error::io("write", &root.join(LOCK)))?;
-        Ok(Self { root, _lock: lock })
+        Ok(Self { root, lock })
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -125,6 +127,14 @@ impl Folder {
     }
 }
 
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Closing alone would leave the lock to a process that another thread is just starting. If it fails, that is
+        // all that happens.
+        _ = self.lock.unlock();
+    }
+}
+
 /// The kernel bounds a socket's path, and PostgreSQL and libpq take a comma for the start of another folder.
 fn fits_a_socket(run: &Path) -> bool {
     let path = run.join(format!(".s.PGSQL.{PORT}"));
@@ -171,6 +181,19 @@ fn open_lock(root: &Path) -> Result<File, Error> {
             result => return result.map_err(Error::io("create", &path)),
         }
     }
+}
+
+/// Tries for a moment: a process that its former owner was just starting when it died shares the lock until it runs its
+/// program.
+fn try_lock(lock: &File) -> Result<(), TryLockError> {
+    const ATTEMPTS: u32 = 20;
+    for _ in 1..ATTEMPTS {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+            result => return result,
+        }
+    }
+    lock.try_lock()
 }
 
 fn read_lock(lock: &mut File) -> io::Result<String> {
