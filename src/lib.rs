@@ -1,1 +1,2 @@
 //! postrider
+pub mod outbound;
