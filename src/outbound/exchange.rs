@@ -38,7 +38,8 @@ pub(super) struct Answer {
 pub(super) async fn exchange(stream: TlsStream<TcpStream>, request: Request<Full<Bytes>>) -> Result<Answer, Reason> {
     let io = TokioIo::new(Metered::new(stream, MAX_HEAD_BYTES + MAX_BODY_BYTES));
     let (mut sender, mut connection) = http1::Builder::new()
-        .max_buf_size(MAX_HEAD_BYTES)
+        .max_buf_size(MAX_HEAD_BYTES) // of a head that never ends
+        .max_header_size(MAX_HEAD_BYTES) // of one that came in a single read
         .max_headers(MAX_HEADERS)
         .handshake(io)
         .await

@@ -10,7 +10,7 @@ use std::time::Duration;
 use postrider::outbound::{AddressPolicy, Bytes, Destination, HeaderMap, HttpsClient, HttpsConfig, Reply};
 use postrider_actors::Reason;
 
-pub use ca::{Ca, Identity};
+pub use ca::Ca;
 pub use dns::{Dns, Found};
 pub use receiver::{Receiver, Step, http};
 pub use vectors::{Row, header_lines, now_of_vectors, rows, unescape};

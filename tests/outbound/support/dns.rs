@@ -134,7 +134,7 @@ fn answer(question: &[u8], answers: &Answers, asked: &Mutex<Vec<(String, RecordT
         Found::Alias(alias, ips) => {
             let alias = Name::from_ascii(alias).unwrap();
             let record = RData::CNAME(rdata::CNAME(alias.clone()));
-            reply.add_answer(Record::from_rdata(query.name().clone(), 0, record));
+            reply.add_answer(Record::from_rdata(query.name().clone(), 300, record));
             add_addresses(&mut reply, &alias, &ips, key.1);
         }
         Found::Code(code) => reply.metadata.response_code = code,
@@ -147,7 +147,7 @@ fn add_addresses(reply: &mut Message, name: &Name, ips: &[IpAddr], kind: RecordT
     for ip in ips {
         let data = RData::from(*ip);
         if data.record_type() == kind {
-            reply.add_answer(Record::from_rdata(name.clone(), 0, data));
+            reply.add_answer(Record::from_rdata(name.clone(), 300, data));
         }
     }
 }
