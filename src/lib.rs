@@ -1,9 +1,13 @@
 //! Postrider: an outbound delivery subsystem that a service embeds.
 
 pub mod channel;
+pub mod channels;
 pub mod delivery;
+pub mod directory;
 pub mod event;
+pub mod identity;
 mod metrics;
+pub mod outbound;
 #[cfg(feature = "cli")]
 pub mod private_postgres;
 pub mod queue;

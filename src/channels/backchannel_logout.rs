@@ -14,12 +14,11 @@ use crate::delivery::NewDelivery;
 use crate::directory::Directory;
 use crate::event::Occurred;
 use crate::identity::SessionRevoked;
-use crate::outbound::{Destination, HttpsClient, judge};
+use crate::outbound::header::{CONTENT_TYPE, HeaderValue};
+use crate::outbound::{Destination, HeaderMap, HttpsClient, judge};
 use crate::queue::Effect;
 use crate::recorder::RecordError;
-use crate::signing::{
-    FORM_CONTENT_TYPE, LogoutSubject, LogoutToken, SigningAlgorithm, SigningKeys, logout_token_form,
-};
+use crate::signing::{FORM_CONTENT_TYPE, LogoutSubject, LogoutToken, SigningAlgorithm, SigningKeys, logout_token_form};
 
 const NAME: &str = "backchannel_logout";
 /// A logout that comes an hour late helps nobody.
@@ -107,7 +106,7 @@ impl Transport<Effect> for LogoutTransport {
         let Ok(payload) = serde_json::from_str::<LogoutPayload>(&lease.delivery.payload) else {
             return Outcome::Deferred { reason: Reason::UnreadablePayload, wait: LEFT_FOR_NEWER }.into();
         };
-        let Ok(destination) = Destination::parse(&lease.delivery.destination) else {
+        let Ok(destination) = Destination::parse_with(&lease.delivery.destination, self.client.policy()) else {
             return Outcome::failed(Reason::RefusedDestination).into();
         };
         let token = match self.token(lease.delivery.id, &payload) {
@@ -115,7 +114,8 @@ impl Transport<Effect> for LogoutTransport {
             // Keys are the operator's to mend, so the delivery waits for them.
             Err(reason) => return Outcome::retry(reason).into(),
         };
-        let answer = self.client.post(&destination, FORM_CONTENT_TYPE, logout_token_form(&token).into()).await;
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(FORM_CONTENT_TYPE))]);
+        let answer = self.client.post(&destination, headers, logout_token_form(&token).into()).await;
         judge(&answer).into()
     }
 }

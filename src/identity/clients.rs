@@ -4,7 +4,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::directory::SessionClient;
-use crate::outbound::{Destination, DestinationError};
+use crate::outbound::{AddressPolicy, Destination, DestinationError};
 use crate::signing::SigningAlgorithm;
 
 /// A client to register.
@@ -38,15 +38,20 @@ pub enum RegistrationError {
     Database(#[from] sqlx::Error),
 }
 
-/// Registers a client. Its URI is stored in normal form. Whether its address may be contacted is judged at each send,
-/// since it can change.
+/// Registers a client. Its URI is stored in normal form. An address in it is judged by `policy` here, and again, with
+/// whatever its name then resolves to, at each send.
 ///
 /// # Errors
-/// A URI that is not an absolute https URL without fragment and user part, or the database.
-pub async fn register_client(connection: &mut PgConnection, client: &NewClient<'_>) -> Result<(), RegistrationError> {
-    let uri = match client.backchannel_logout_uri.map(Destination::parse) {
+/// A URI that is not an absolute https URL without fragment and user part, one that names a refused address, or the
+/// database.
+pub async fn register_client(
+    connection: &mut PgConnection,
+    client: &NewClient<'_>,
+    policy: &AddressPolicy,
+) -> Result<(), RegistrationError> {
+    let uri = match client.backchannel_logout_uri.map(|uri| Destination::parse_with(uri, policy)) {
         None => None,
-        Some(Ok(destination)) => Some(destination.to_string()),
+        Some(Ok(destination)) => Some(destination.as_str().to_owned()),
         Some(Err(source)) => return Err(RegistrationError::Uri { client: client.id.into(), source }),
     };
     sqlx::query(

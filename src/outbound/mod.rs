@@ -1,0 +1,36 @@
+//! Outbound HTTPS to destinations that third parties name.
+//!
+//! The way of one attempt: [`Destination`] (checked spelling) -> `resolver` (one look-up, absolute name) ->
+//! [`AddressPolicy::admit`] (every address or none) -> [`PublicAddr`] (the only thing that is dialled) -> TLS ->
+//! one HTTP/1.1 exchange -> [`Reply`] or a [`Reason`](postrider_actors::Reason) -> [`judge()`].
+//!
+//! What is promised: one deadline covers the whole attempt; no proxy, no redirect, no pooled connection, no hidden
+//! second send; nothing runs on once the call's future and its [`Reply`] are dropped; nothing of a URL, a header or a
+//! body is ever logged, whatever the level. What is not: dependencies may log host names below INFO.
+
+mod address;
+mod connect;
+mod destination;
+mod exchange;
+mod https;
+mod judge;
+mod metered;
+mod registry;
+mod reply;
+mod resolver;
+mod retry_after;
+mod spelling;
+mod tls;
+
+pub use address::{AddressPolicy, PublicAddr, RefusedAddress};
+pub use destination::{Destination, DestinationError};
+pub use exchange::{MAX_HEAD_BYTES, MAX_HEADERS};
+pub use https::{HttpsClient, HttpsConfig, HttpsSetupError};
+pub use judge::{classify, judge};
+pub use reply::{MAX_BODY_BYTES, Reply, ReplyBody};
+pub use resolver::MAX_ADDRESSES_TRIED;
+pub use retry_after::{MAX_RETRY_AFTER, retry_after};
+
+pub use hyper::body::Bytes;
+pub use hyper::header;
+pub use hyper::{HeaderMap, Method};

@@ -1,0 +1,50 @@
+//! A certificate authority of the test's own.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// Its root is in a PEM file that goes with it.
+pub struct Ca {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    path: PathBuf,
+}
+
+/// What a receiver presents.
+pub struct Identity {
+    pub certificate: CertificateDer<'static>,
+    pub key: PrivateKeyDer<'static>,
+}
+
+impl Ca {
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let file = format!("postrider-ca-{}-{}.pem", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(file);
+        std::fs::write(&path, issuer.pem()).unwrap();
+        Self { issuer, path }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Certifies names and addresses.
+    pub fn certify(&self, names: &[&str]) -> Identity {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &self.issuer).unwrap();
+        Identity { certificate: certificate.der().clone(), key: PrivateKeyDer::try_from(key.serialize_der()).unwrap() }
+    }
+}
+
+impl Drop for Ca {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
