@@ -1,7 +1,7 @@
 //! The queue on PostgreSQL: one file for each thing that is done to it, its SQL beside it.
 //!
 //! Locks are taken in one order everywhere: the delivery's row, then its key's row in `delivery_orderings`, and the
-//! key's row always with SKIP LOCKED except by [`enqueue`](insert::enqueue), whose caller may hold it for as long as
+//! key's row always with SKIP LOCKED except by [`Recorder::record`](crate::Recorder::record), whose caller may hold it for as long as
 //! its transaction is open. Nothing here ever waits for such a transaction, and no two lock orders can meet.
 
 mod abandon;
