@@ -12,7 +12,7 @@ use crate::signing::SigningAlgorithm;
 #[derive(Debug, Clone)]
 pub(super) struct Role {
     pub(super) name: &'static str,
-    /// In the table, at most 28 characters.
+    /// In the table, at most 24 characters.
     pub(super) does: String,
     pub(super) place: Place,
     pub(super) behaviour: Behaviour,
@@ -77,7 +77,13 @@ pub(super) struct Expectation {
     pub(super) reason: Option<Reason>,
     pub(super) attempts: Attempts,
     pub(super) met: Met,
+    /// The least time from one attempt to the next.
+    pub(super) apart: Duration,
 }
+
+/// Between the clock by which a delivery is due and the receiver's, and between a claim and the token's arrival.
+const CLOCKS_APART: Duration = Duration::from_millis(20);
+const FROM_CLAIM_TO_RECEIPT: Duration = Duration::from_secs(1);
 
 /// How many attempts each delivery takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,11 +114,11 @@ pub(super) enum Met {
 
 const fn succeeds(attempts: u32) -> Expectation {
     let attempts = Attempts::Exactly(attempts);
-    Expectation { status: Status::Succeeded, reason: None, attempts, met: Met::EveryAttempt }
+    Expectation { status: Status::Succeeded, reason: None, attempts, met: Met::EveryAttempt, apart: Duration::ZERO }
 }
 
 const fn fails(reason: Option<Reason>, met: Met) -> Expectation {
-    Expectation { status: Status::Failed, reason, attempts: Attempts::Exactly(1), met }
+    Expectation { status: Status::Failed, reason, attempts: Attempts::Exactly(1), met, apart: Duration::ZERO }
 }
 
 fn code(code: u16) -> Option<Reason> {
@@ -142,7 +148,12 @@ pub(super) fn cast(pace: &Pace, misbehaving: bool) -> Vec<Role> {
         reason: Some(Reason::Tls),
         attempts: Attempts::AtLeast(2),
         met: Met::NoRequest,
+        apart: Duration::ZERO,
     };
+    let apart = |apart: Duration, expected| Expectation { apart, ..expected };
+    let not_before = apart(retry_after - CLOCKS_APART, succeeds(3));
+    // A sender that lives would have another try after the send timeout.
+    let after_its_lease = apart(pace.lease - FROM_CLAIM_TO_RECEIPT, succeeds(2));
     vec![
         role("prompt", "200".into(), answers(prompt_answer), (1, 0), succeeds(1)),
         Role { algorithm: SigningAlgorithm::Rs256, ..role("terse", "204".into(), answers(204), (2, 0), succeeds(1)) },
@@ -150,7 +161,7 @@ pub(super) fn cast(pace: &Pace, misbehaving: bool) -> Vec<Role> {
             algorithm: SigningAlgorithm::EdDsa,
             ..role("slow", format!("200 after {} s", seconds(slow)), Behaviour::AnswersAfter(slow), (6, 1), succeeds(1))
         },
-        role("busy", format!("503, Retry-After: {}, twice", retry_after.as_secs()), busy, (10, 2), succeeds(3)),
+        role("busy", format!("503 twice, Retry-After {}", retry_after.as_secs()), busy, (10, 2), not_before),
         role("moved", "302 to another path".into(), Behaviour::Redirects, (12, 3), fails(code(302), Met::EveryAttempt)),
         role(
             "hanging",
@@ -159,15 +170,15 @@ pub(super) fn cast(pace: &Pace, misbehaving: bool) -> Vec<Role> {
             (14, 3),
             succeeds(2),
         ),
-        role("dropping", "reads, hangs up; then 200".into(), Behaviour::HangsUpOnce, (10, 4), succeeds(2)),
+        role("dropping", "hangs up once, then 200".into(), Behaviour::HangsUpOnce, (10, 4), succeeds(2)),
         role("refusing", "400".into(), answers(400), (12, 5), fails(code(400), Met::EveryAttempt)),
         Role {
             visits: Visits::Opening,
-            ..role("bereft", "its sender is killed; 200".into(), Behaviour::SilentOnce, (1, 0), succeeds(2))
+            ..role("orphaned", "its sender killed; 200".into(), Behaviour::SilentOnce, (1, 0), after_its_lease)
         },
         Role {
             place: Place::UnderAnotherName,
-            ..role("impostor", "certificate of another name".into(), answers(200), (15, 6), tls)
+            ..role("impostor", "certificate: other name".into(), answers(200), (15, 6), tls)
         },
         Role {
             place: Place::Private,

@@ -19,6 +19,8 @@ mod pace;
 mod plan;
 mod receiver;
 mod report;
+#[cfg(test)]
+mod report_tests;
 mod script;
 mod stage;
 mod watch;

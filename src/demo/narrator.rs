@@ -44,11 +44,18 @@ impl<'a> Narrator<'a> {
         write!(self.output, "{seconds:5.1} s  {status}").and_then(|()| self.output.flush()).map_err(DemoError::Output)
     }
 
+    /// Takes the status away.
     fn erase_status(&mut self) -> Result<(), DemoError> {
         if !self.redraws {
             return Ok(());
         }
         // ECMA-48: to the first column, erase the line.
         self.output.write_all(b"\r\x1b[2K").map_err(DemoError::Output)
+    }
+}
+
+impl Drop for Narrator<'_> {
+    fn drop(&mut self) {
+        let _ = self.erase_status(); // nobody may be there to read
     }
 }

@@ -15,16 +15,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) async fn kill_the_sender(stage: &Stage, narrator: &mut Narrator<'_>) -> Result<(), DemoError> {
     let sending = || busy_sender(stage).filter(|_| !stage.ledger().receipts().is_empty());
     let Some(sender) = eventually(sending).await else {
-        return narrator.say("nothing reached bereft: no sender was killed");
+        return narrator.say("nothing reached orphaned: no sender was killed");
     };
     stage.subsystem().kill(&sender);
-    narrator.say(format_args!("killed {sender}, which waits for the answer of bereft: nobody will record it"))?;
+    narrator.say(format_args!("orphaned has its token and has not answered yet: killed {sender}"))?;
     let restarted = eventually(|| {
         let actor = stage.subsystem().health().tree.actor(&sender).cloned();
         actor.filter(|actor| actor.restarts > 0 && actor.state == postrider_actors::ActorState::Running)
     });
     match restarted.await {
-        Some(_) => narrator.say(format_args!("the supervisor has started {sender} again")),
+        Some(_) => {
+            narrator.say("the supervisor has started that sender again; its delivery waits for the end of its lease")
+        }
         None => narrator.say(format_args!("{sender} was not started again")),
     }
 }

@@ -124,30 +124,37 @@ impl fmt::Display for Expectation {
     }
 }
 
+/// `1 session`, `2 sessions`.
+fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 const fn verdict(differs: bool) -> &'static str {
     if differs { "DIFFERS" } else { "ok" }
 }
 
 impl fmt::Display for DemoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let titles = ["receiver", "what it does", "sent", "tries", "dupl.", "expected", "found", ""];
-        let [receiver, does, deliveries, attempts, duplicates, expected, found, verdict_title] = titles;
-        writeln!(
-            f,
-            "{receiver:9} {does:27} {deliveries:>5} {attempts:>5} {duplicates:>5}  {expected:17} {found:17} {verdict_title}"
-        )?;
+        let titles = ["receiver", "what it does", "deliv.", "tries", "dupl.", "expected", "found"];
+        let [receiver, does, deliveries, attempts, duplicates, expected, found] = titles;
+        writeln!(f, "{receiver:8} {does:24} {deliveries:>6} {attempts:>5} {duplicates:>5} {expected:18} {found}")?;
         for receiver in &self.receivers {
             receiver.fmt(f)?;
         }
         writeln!(f)?;
         for silent in &self.silent {
             let SilentSessions { why, sessions, receipts, deliveries } = silent;
-            let line = format!("{why}: {sessions} sessions, {receipts} receipts, {deliveries} deliveries");
-            writeln!(f, "{line:90} {}", verdict(silent.differs()))?;
+            let line = format!(
+                "{why}: {}, {}, {}",
+                count(*sessions, "session", "sessions"),
+                count(*receipts, "receipt", "receipts"),
+                count(*deliveries, "delivery", "deliveries")
+            );
+            writeln!(f, "{line:92} {}", verdict(silent.differs()))?;
         }
         let (good, bad) = (self.tokens_accepted, self.requests_refused);
-        let line = format!("receivers checked {good} logout tokens and found them good; {bad} requests were not");
-        writeln!(f, "{line:90} {}", verdict(bad > 0))
+        let line = format!("receivers verified {good} logout tokens; requests that they found fault with: {bad}");
+        writeln!(f, "{line:92} {}", verdict(bad > 0))
     }
 }
 
@@ -158,7 +165,7 @@ impl fmt::Display for ReceiverReport {
         let verdict = verdict(!differences.is_empty());
         writeln!(
             f,
-            "{receiver:9} {does:27} {deliveries:>5} {attempts:>5} {duplicates:>5}  {expected:17} {found:17} {verdict}"
+            "{receiver:8} {does:24} {deliveries:>6} {attempts:>5} {duplicates:>5} {expected:18} {found:20} {verdict}"
         )?;
         for difference in differences.iter().take(SHOWN) {
             writeln!(f, "          {difference}")?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 
-use super::cast::{Role, cast};
+use super::cast::{Place, Role, cast};
 use super::domain::{Account, Run, Session};
 use super::endings::{Done, end_sessions};
 use super::facts::Facts;
@@ -34,11 +34,19 @@ pub(super) async fn perform(
         narrator.say(format_args!("cancelled {leftovers} deliveries that an earlier demo left pending"))?;
     }
     let mut stage = Stage::set(options, &mut connection, &run, &cast, &pace).await?;
-    narrator.say(format_args!("{} receivers listen, each with a client; the actors run", cast.len() - 1))?;
-    let played = play(&stage, &mut connection, &mut narrator, &run, &cast, &pace).await;
-    let shutdown = stage.strike().await;
-    let accounts = played?;
-    let aborted = shutdown.aborted_attempts;
+    let listening = cast.iter().filter(|role| role.place != Place::Private).count();
+    narrator.say(format_args!(
+        "{listening} HTTPS receivers listen; {} clients are registered; the actors run",
+        cast.len()
+    ))?;
+    let accounts = match play(&stage, &mut connection, &mut narrator, &run, &cast, &pace).await {
+        Ok(accounts) => accounts,
+        Err(error) => {
+            stage.abandon().await;
+            return Err(error);
+        }
+    };
+    let aborted = stage.strike().await.aborted_attempts;
     narrator.say(format_args!("shut down in order; attempts aborted: {aborted}"))?;
 
     let clients: Vec<String> = cast.iter().map(|role| run.client_id(role)).collect();
@@ -87,8 +95,10 @@ async fn play(
     let accounts = domain::make(connection, run, cast, planned).await?;
     let number = sessions(&accounts).count();
     let tokens: usize = sessions(&accounts).map(|session| session.roles.len()).sum();
-    narrator
-        .say(format_args!("{number} sessions of {} accounts; clients got tokens {tokens} times", accounts.len()))?;
+    narrator.say(format_args!(
+        "{} accounts have {number} sessions, from which clients got tokens {tokens} times",
+        accounts.len()
+    ))?;
 
     let recorder = stage.subsystem().recorder();
     let mut done = Done::default();

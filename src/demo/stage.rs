@@ -79,6 +79,12 @@ impl Stage {
         self.receivers.ledger()
     }
 
+    /// Ends everything at once, as a demo does that cannot go on.
+    pub(super) async fn abandon(&mut self) {
+        self.subsystem.kill();
+        self.strike().await;
+    }
+
     /// Shuts the subsystem down in order, then ends the receivers.
     pub(super) async fn strike(&mut self) -> ShutdownReport {
         let report = self.subsystem.0.shut_down().await;
@@ -91,9 +97,15 @@ impl Stage {
 /// are aborted and their leases run out.
 struct Running(Subsystem);
 
+impl Running {
+    fn kill(&self) {
+        self.0.kill(&ChildId::Supervisor);
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.kill(&ChildId::Supervisor);
+        self.kill();
     }
 }
 

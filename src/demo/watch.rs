@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use tokio::time::MissedTickBehavior;
 
 use super::DemoError;
-use super::cast::{Attempts, Met, Role};
+use super::cast::{Attempts, Met, Role, Visits};
 use super::database::{Delivery, deliveries};
 use super::health::Drawn;
 use super::narrator::Narrator;
@@ -86,7 +86,9 @@ impl Watch<'_> {
         let receipts = self.stage.ledger().receipts();
         for receipt in &receipts[told.receipts..] {
             let Some(role) = self.cast.get(receipt.role) else { continue };
-            let notable = receipt.seen > 1 || !matches!(receipt.answer, Answer::Status(200 | 204));
+            // The opening has told of its own.
+            let usual = matches!(receipt.answer, Answer::Status(200 | 204)) || role.visits == Visits::Opening;
+            let notable = receipt.seen > 1 || !usual;
             if notable && told.steps.insert((receipt.role, receipt.seen)) {
                 narrator.say(in_words(role, receipt, &receipts))?;
             }
@@ -118,10 +120,14 @@ impl Watch<'_> {
         told.prompt = true;
         let receipts = self.stage.ledger().receipts();
         let last = receipts.iter().filter(|receipt| is_prompt(receipt.role)).map(|receipt| receipt.at).max();
-        let after = last.map_or(0.0, |last| last.saturating_duration_since(begun).as_secs_f64());
-        let hanging = receipts.iter().filter(|receipt| receipt.answer == Answer::Silence).count() - 1;
+        let after = last.map_or(0, |last| last.saturating_duration_since(begun).as_millis());
+        let hangs = |receipt: &&Receipt| {
+            let role = self.cast.get(receipt.role);
+            receipt.answer == Answer::Silence && role.is_some_and(|role| role.visits != Visits::Opening)
+        };
+        let hanging = receipts.iter().filter(hangs).count();
         narrator.say(format_args!(
-            "receivers that answer at once had all {} deliveries {after:.1} s after the last commit,",
+            "receivers that answer at once had all {} deliveries {after} ms after the last commit,",
             theirs().count(),
         ))?;
         narrator.line(format_args!(
@@ -136,7 +142,10 @@ impl Watch<'_> {
         for line in Drawn(&health.tree).to_string().lines() {
             narrator.line(format_args!("         {line}"))?;
         }
-        Ok(())
+        let (send_timeout, lease) = (self.pace.send_timeout.as_secs(), self.pace.lease.as_secs());
+        narrator.say(format_args!(
+            "soon only hanging (send timeout: {send_timeout} s) and orphaned (lease: {lease} s) are waited for"
+        ))
     }
 }
 

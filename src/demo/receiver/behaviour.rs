@@ -48,11 +48,11 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status(status) => write!(f, "answers {status}"),
-            Self::StatusAfter(status, wait) => write!(f, "answers {status} after {} s", wait.as_secs_f64()),
+            Self::StatusAfter(status, wait) => write!(f, "answers {status}, but only after {} s", wait.as_secs_f64()),
             Self::RetryAfter(status, wait) => write!(f, "answers {status} with Retry-After: {}", wait.as_secs()),
             Self::Redirect => f.write_str("answers 302"),
-            Self::Silence => f.write_str("says nothing"),
-            Self::HangUp => f.write_str("hangs up without an answer"),
+            Self::Silence => f.write_str("reads the token and does not answer"),
+            Self::HangUp => f.write_str("reads the token and hangs up without an answer"),
         }
     }
 }

@@ -131,3 +131,93 @@ fn object(part: &str) -> Option<Map<String, Value>> {
 fn decode(base64url: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(base64url).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use postrider_actors::DeliveryId;
+    use serde_json::json;
+
+    use super::*;
+    use crate::signing::{LogoutSubject, LogoutToken, SigningKey, SigningKeys};
+
+    const ISSUER: &str = "https://id.example.com";
+    const SID: &str = "0190b5a4-8c7e-7c3a-9d52-3f1e6a7b8c9d";
+
+    fn keys() -> SigningKeys {
+        SigningKeys::new(SigningAlgorithm::ALL.map(|algorithm| SigningKey::generate(algorithm).unwrap()).into())
+            .unwrap()
+    }
+
+    fn token() -> LogoutToken<'static> {
+        let subject = LogoutSubject::new(Some("account"), Some(SID)).unwrap();
+        let (delivery, issued_at) = (DeliveryId::generate(), Utc::now());
+        LogoutToken { issuer: ISSUER, client_id: "client", subject, delivery, issued_at }
+    }
+
+    fn expected(algorithm: SigningAlgorithm) -> Expected<'static> {
+        Expected { issuer: ISSUER, client_id: "client", algorithm, now: Utc::now() }
+    }
+
+    #[test]
+    fn a_good_token_of_every_algorithm_is_accepted_and_one_of_other_keys_is_not() {
+        let (keys, others) = (keys(), keys());
+        for algorithm in SigningAlgorithm::ALL {
+            let (token, expected) = (token(), expected(algorithm));
+            let signed = token.sign(&keys, algorithm).unwrap();
+            let accepted = Accepted { jti: token.delivery.as_uuid(), sid: SID.parse().unwrap() };
+            assert_eq!(validate(&signed, &Jwks::read(&keys.jwks()), &expected), Ok(accepted));
+            assert_eq!(validate(&signed, &Jwks::read(&others.jwks()), &expected), Err("kid"));
+            let other = SigningAlgorithm::ALL.into_iter().find(|other| *other != algorithm).unwrap();
+            let of_another = Expected { algorithm: other, ..expected };
+            assert_eq!(validate(&signed, &Jwks::read(&keys.jwks()), &of_another), Err("alg"));
+        }
+    }
+
+    #[test]
+    fn a_token_with_one_thing_wrong_is_refused_for_it() {
+        let keys = keys();
+        let jwks = Jwks::read(&keys.jwks());
+        let now = Utc::now();
+        let good = json!({
+            "iss": ISSUER, "aud": "client", "iat": now.timestamp(), "exp": now.timestamp() + 120, "jti": SID,
+            "events": { BACKCHANNEL_LOGOUT_EVENT: {} }, "sub": "account", "sid": SID,
+        });
+        let judge = |typ: &str, claims: &Value| {
+            let signed = keys.signer(SigningAlgorithm::Es256).unwrap().sign_jwt(typ, claims).unwrap();
+            validate(&signed, &jwks, &expected(SigningAlgorithm::Es256)).map(|_| ())
+        };
+        assert_eq!(judge(LOGOUT_TOKEN_TYPE, &good), Ok(()));
+        assert_eq!(judge("JWT", &good), Err("typ"));
+        for (claim, wrong) in [
+            ("iss", json!("https://id.example.com/")),
+            ("aud", json!("another")),
+            ("iat", json!(now.timestamp() + 60)),
+            ("exp", json!(now.timestamp() - 1)),
+            ("exp", json!(now.timestamp() + 300)),
+            ("events", json!({})),
+            ("nonce", json!("n")),
+            ("sub", json!("")),
+            ("jti", json!("again")),
+            ("sid", json!(null)),
+        ] {
+            let mut claims = good.clone();
+            claims[claim] = wrong;
+            assert_eq!(judge(LOGOUT_TOKEN_TYPE, &claims), Err(claim));
+        }
+    }
+
+    #[test]
+    fn a_token_whose_claims_were_changed_after_signing_is_refused() {
+        let keys = keys();
+        let jwks = Jwks::read(&keys.jwks());
+        for algorithm in SigningAlgorithm::ALL {
+            let signed = token().sign(&keys, algorithm).unwrap();
+            let other = LogoutToken { delivery: DeliveryId::generate(), ..token() }.sign(&keys, algorithm).unwrap();
+            let (message, _) = signed.rsplit_once('.').unwrap();
+            let (_, signature) = other.rsplit_once('.').unwrap();
+            assert_eq!(validate(&format!("{message}.{signature}"), &jwks, &expected(algorithm)), Err("signature"));
+        }
+    }
+}
