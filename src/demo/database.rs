@@ -65,10 +65,33 @@ pub(super) struct Delivery {
     pub(super) last_error: Option<String>,
 }
 
+#[derive(sqlx::FromRow)]
+struct DeliveryRow {
+    id: Uuid,
+    role: i64,
+    sid: Option<String>,
+    status: String,
+    attempts: i32,
+    last_error: Option<String>,
+}
+
+impl DeliveryRow {
+    fn delivery(self) -> Result<Delivery, sqlx::Error> {
+        Ok(Delivery {
+            id: self.id,
+            role: usize::try_from(self.role).map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            sid: self.sid.and_then(|sid| Uuid::try_parse(&sid).ok()),
+            status: self.status.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            attempts: self.attempts.unsigned_abs(),
+            last_error: self.last_error,
+        })
+    }
+}
+
 /// Every delivery of these clients.
 pub(super) async fn deliveries(connection: &mut PgConnection, clients: &[String]) -> Result<Vec<Delivery>, DemoError> {
-    let rows: Vec<(Uuid, i64, Option<String>, String, i32, Option<String>)> = sqlx::query_as(
-        "select d.id, c.position - 1, d.payload ->> 'sid', d.status, d.attempt, d.last_error
+    let rows: Vec<DeliveryRow> = sqlx::query_as(
+        "select d.id, c.position - 1 as role, d.payload ->> 'sid' as sid, d.status, d.attempt as attempts, d.last_error
            from unnest($2::text[]) with ordinality as c (id, position)
            join postrider.deliveries d on d.owner = c.id and d.channel = $1
           order by d.id",
@@ -77,11 +100,5 @@ pub(super) async fn deliveries(connection: &mut PgConnection, clients: &[String]
     .bind(clients)
     .fetch_all(connection)
     .await?;
-    let deliveries = rows.into_iter().map(|(id, role, sid, status, attempts, last_error)| {
-        let status = status.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
-        let sid = sid.and_then(|sid| Uuid::try_parse(&sid).ok());
-        let (role, attempts) = (usize::try_from(role).unwrap_or(usize::MAX), attempts.unsigned_abs());
-        Ok(Delivery { id, role, sid, status, attempts, last_error })
-    });
-    Ok(deliveries.collect::<Result<_, sqlx::Error>>()?)
+    Ok(rows.into_iter().map(DeliveryRow::delivery).collect::<Result<_, _>>()?)
 }
