@@ -111,7 +111,7 @@ impl Write for Broken {
 async fn a_demo_that_fails_midway_leaves_nothing_running() {
     let database = support::database().await;
     let tasks = Handle::current().metrics().num_alive_tasks();
-    let failed = run(database.options(), &quick(), &mut Broken { lines: 16 }).await;
+    let failed = run(database.options(), &quick(), &mut Broken { lines: 17 }).await;
     assert!(matches!(failed, Err(DemoError::Output(_))), "{failed:?}");
     nothing_is_left(&database, tasks).await;
 }

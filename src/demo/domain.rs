@@ -91,7 +91,8 @@ pub(super) async fn make(
         let mut sessions = Vec::with_capacity(account.sessions.len());
         for session in account.sessions {
             let id = create_session(&mut transaction, id).await?;
-            for role in session.roles.iter().filter_map(|position| cast.get(*position)) {
+            for position in &session.roles {
+                let Some(role) = cast.get(*position) else { continue };
                 sign_in(&mut transaction, &run.client_id(role), id).await?;
             }
             sessions.push(Session { id, fate: session.fate, roles: session.roles });

@@ -73,6 +73,7 @@ fn introduce(narrator: &mut Narrator<'_>, pace: &Pace) -> Result<(), DemoError> 
     narrator.line("For the demo alone, never in production:")?;
     narrator.line("  - ADDRESS CHECKS ARE LOOSENED: 127.0.0.1, where the receivers are, may be contacted;")?;
     narrator.line("  - signing keys and the receivers' certificates are made now and thrown away;")?;
+    narrator.line("  - receivers that hang, hang up or are busy mend after a time or two, so that the demo ends;")?;
     narrator.line(format_args!(
         "  - short times: lease {} s (60), backoff from {first} s (10) to {cap} s (3600); send timeout {} s.",
         seconds(pace.lease),
