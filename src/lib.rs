@@ -8,6 +8,9 @@
 pub mod channel;
 pub mod channels;
 pub mod delivery;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod demo;
 pub mod directory;
 pub mod event;
 pub mod identity;

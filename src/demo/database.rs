@@ -1,0 +1,104 @@
+//! The demo's own connection: the schema, what earlier demos left, and what became of this one's deliveries.
+
+use postrider_actors::{DeliveryId, Status};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Connection, PgConnection};
+use uuid::Uuid;
+
+use super::DemoError;
+use super::domain::CLIENT_PREFIX;
+use crate::channels::BackchannelLogout;
+use crate::queue::{Operator, cancel};
+
+/// Taken for a demo's time, so that no two send each other's deliveries ("demo" in ASCII).
+const LOCK: i64 = 0x6465_6d6f;
+
+/// Brings the schema up to date, on a connection that is closed afterwards.
+pub(super) async fn migrate(database: &PgConnectOptions) -> Result<(), DemoError> {
+    let mut connection = database.connect().await.map_err(DemoError::Unreachable)?;
+    let migrated = crate::queue::migrate(&mut connection).await;
+    let _ = connection.close().await; // the server notices
+    Ok(migrated?)
+}
+
+/// A connection that holds the demo's lock until it is closed.
+pub(super) async fn connect(database: &PgConnectOptions) -> Result<PgConnection, DemoError> {
+    let mut connection = database.connect().await.map_err(DemoError::Unreachable)?;
+    let locked: bool =
+        sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(LOCK).fetch_one(&mut connection).await?;
+    if locked { Ok(connection) } else { Err(DemoError::AnotherRuns) }
+}
+
+/// Cancels what earlier demos left pending, whose receivers are gone, and says how many. Refuses a database with
+/// anybody else's: the demo's actors would send them.
+pub(super) async fn cancel_leftovers(connection: &mut PgConnection) -> Result<usize, DemoError> {
+    let pending: Vec<(Uuid, bool)> = sqlx::query_as(
+        "select id, starts_with(owner, $2)
+           from postrider.deliveries
+          where channel = $1 and status = 'pending'",
+    )
+    .bind(BackchannelLogout::channel_name().as_str())
+    .bind(CLIENT_PREFIX)
+    .fetch_all(&mut *connection)
+    .await?;
+    let foreign = pending.iter().filter(|(_, own)| !own).count();
+    if foreign > 0 {
+        return Err(DemoError::NotItsOwn(foreign));
+    }
+    if let Some(demo) = Operator::new("demo") {
+        for (id, _) in &pending {
+            cancel(&mut *connection, DeliveryId::from_uuid(*id), &demo).await?;
+        }
+    }
+    Ok(pending.len())
+}
+
+/// What became of one delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Delivery {
+    pub(super) id: Uuid,
+    /// Whose: a position in the list of clients that was asked for.
+    pub(super) role: usize,
+    pub(super) sid: Option<Uuid>,
+    pub(super) status: Status,
+    pub(super) attempts: u32,
+    pub(super) last_error: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct DeliveryRow {
+    id: Uuid,
+    role: i64,
+    sid: Option<String>,
+    status: String,
+    attempts: i32,
+    last_error: Option<String>,
+}
+
+impl DeliveryRow {
+    fn delivery(self) -> Result<Delivery, sqlx::Error> {
+        Ok(Delivery {
+            id: self.id,
+            role: usize::try_from(self.role).map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            sid: self.sid.and_then(|sid| Uuid::try_parse(&sid).ok()),
+            status: self.status.parse().map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            attempts: self.attempts.unsigned_abs(),
+            last_error: self.last_error,
+        })
+    }
+}
+
+/// Every delivery of these clients.
+pub(super) async fn deliveries(connection: &mut PgConnection, clients: &[String]) -> Result<Vec<Delivery>, DemoError> {
+    let rows: Vec<DeliveryRow> = sqlx::query_as(
+        "select d.id, c.position - 1 as role, d.payload ->> 'sid' as sid, d.status, d.attempt as attempts, d.last_error
+           from unnest($2::text[]) with ordinality as c (id, position)
+           join postrider.deliveries d on d.owner = c.id and d.channel = $1
+          order by d.id",
+    )
+    .bind(BackchannelLogout::channel_name().as_str())
+    .bind(clients)
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(DeliveryRow::delivery).collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,146 @@
+//! The scenes in their order.
+
+use std::io::Write;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection, PgConnection};
+
+use super::cast::{Place, Role, cast};
+use super::domain::{Account, Run, Session};
+use super::endings::{Done, end_sessions};
+use super::facts::Facts;
+use super::narrator::Narrator;
+use super::pace::Pace;
+use super::stage::Stage;
+use super::watch::Watch;
+use super::{DemoError, DemoOptions, DemoReport, database, domain, opening, plan};
+
+/// Shows all of it.
+pub(super) async fn perform(
+    options: &PgConnectOptions,
+    demo: &DemoOptions,
+    output: &mut (dyn Write + Send),
+) -> Result<DemoReport, DemoError> {
+    let mut narrator = Narrator::new(output, demo.redraws_status);
+    let (pace, run) = (Pace::of(demo.send_timeout), Run::new());
+    let cast = cast(&pace, demo.misbehaving);
+    introduce(&mut narrator, &pace)?;
+
+    database::migrate(options).await?;
+    let mut connection = database::connect(options).await?;
+    let leftovers = database::cancel_leftovers(&mut connection).await?;
+    narrator.say("the database is migrated")?;
+    if leftovers > 0 {
+        narrator.say(format_args!("cancelled {leftovers} deliveries that an earlier demo left pending"))?;
+    }
+    let mut stage = Stage::set(options, &mut connection, &run, &cast, &pace).await?;
+    let listening = cast.iter().filter(|role| role.place != Place::Private).count();
+    narrator.say(format_args!(
+        "{listening} HTTPS receivers listen; {} clients are registered; the actors run",
+        cast.len()
+    ))?;
+    let accounts = match play(&stage, &mut connection, &mut narrator, &run, &cast, &pace).await {
+        Ok(accounts) => accounts,
+        Err(error) => {
+            stage.abandon().await;
+            return Err(error);
+        }
+    };
+    let aborted = stage.strike().await.aborted_attempts;
+    narrator.say(format_args!("shut down in order; attempts aborted: {aborted}"))?;
+
+    let clients: Vec<String> = cast.iter().map(|role| run.client_id(role)).collect();
+    let ledger = stage.ledger();
+    let facts = Facts {
+        cast: &cast,
+        sessions: sessions(&accounts).collect(),
+        deliveries: database::deliveries(&mut connection, &clients).await?,
+        receipts: ledger.receipts(),
+        connections: (0..cast.len()).map(|position| ledger.connections(position)).collect(),
+        complaints: ledger.complaints(),
+    };
+    let _ = connection.close().await; // the server notices
+    let report = DemoReport::new(&facts, aborted, narrator.elapsed());
+    conclude(&mut narrator, &report, &demo.database_arguments)?;
+    Ok(report)
+}
+
+fn introduce(narrator: &mut Narrator<'_>, pace: &Pace) -> Result<(), DemoError> {
+    let seconds = |duration: std::time::Duration| duration.as_secs_f64();
+    let (first, cap) = (seconds(pace.backoff.first), seconds(pace.backoff.cap));
+    narrator
+        .line("Postrider demo: sessions of an identity provider end, and the clients that have tokens are told.")?;
+    narrator.line("For the demo alone, never in production:")?;
+    narrator.line("  - ADDRESS CHECKS ARE LOOSENED: 127.0.0.1, where the receivers are, may be contacted;")?;
+    narrator.line("  - signing keys and the receivers' certificates are made now and thrown away;")?;
+    narrator.line("  - receivers that hang, hang up or are busy mend after a time or two, so that the demo ends;")?;
+    narrator.line(format_args!(
+        "  - short times: lease {} s (60), backoff from {first} s (10) to {cap} s (3600); send timeout {} s.",
+        seconds(pace.lease),
+        seconds(pace.send_timeout),
+    ))?;
+    narrator.line("")
+}
+
+/// Ends sessions and watches what comes of it.
+async fn play(
+    stage: &Stage,
+    connection: &mut PgConnection,
+    narrator: &mut Narrator<'_>,
+    run: &Run,
+    cast: &[Role],
+    pace: &Pace,
+) -> Result<Vec<Account>, DemoError> {
+    let mut planned = plan::accounts(cast);
+    planned.push(plan::opening(cast));
+    let accounts = domain::make(connection, run, cast, planned).await?;
+    let number = sessions(&accounts).count();
+    let tokens: usize = sessions(&accounts).map(|session| session.roles.len()).sum();
+    narrator.say(format_args!(
+        "{} accounts have {number} sessions, from which clients got tokens {tokens} times",
+        accounts.len()
+    ))?;
+
+    let recorder = stage.subsystem().recorder();
+    let mut done = Done::default();
+    if let Some((opening, others)) = accounts.split_last() {
+        end_sessions(connection, &recorder, opening, &mut done).await?;
+        opening::kill_the_sender(stage, narrator).await?;
+        for account in others {
+            end_sessions(connection, &recorder, account, &mut done).await?;
+        }
+    }
+    let Done { commits, sessions, deliveries, .. } = done;
+    narrator
+        .say(format_args!("{sessions} sessions ended in {commits} transactions, which made {deliveries} deliveries"))?;
+    narrator.say(format_args!(
+        "{} more transactions rolled back: {} sessions go on, {} deliveries never were",
+        done.rollbacks, done.sessions_rolled_back, done.deliveries_rolled_back
+    ))?;
+    let clients: Vec<String> = cast.iter().map(|role| run.client_id(role)).collect();
+    let watch = Watch { stage, cast, clients: &clients, pace, recorded: deliveries };
+    watch.until_all_ended(connection, narrator).await?;
+    Ok(accounts)
+}
+
+fn sessions(accounts: &[Account]) -> impl Iterator<Item = &Session> {
+    accounts.iter().flat_map(|account| &account.sessions)
+}
+
+fn conclude(narrator: &mut Narrator<'_>, report: &DemoReport, database_arguments: &str) -> Result<(), DemoError> {
+    narrator.line("")?;
+    for line in report.to_string().lines() {
+        narrator.line(line)?;
+    }
+    narrator.line("")?;
+    let took = report.took.as_secs_f64();
+    narrator.line(match report.differs() {
+        false => format!("All as expected, in {took:.1} s."),
+        true => format!("NOT AS EXPECTED: see the lines that say DIFFERS. It took {took:.1} s."),
+    })?;
+    narrator.line("The deliveries are still in the database. Where to look next:")?;
+    for command in ["list --json", "list --status failed", "list --status pending"] {
+        narrator.line(format!("  postrider deliveries {command} {database_arguments}").trim_end())?;
+    }
+    Ok(())
+}

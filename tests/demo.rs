@@ -1,0 +1,147 @@
+//! The demo shows what it says, on an empty database and on one that it has used, and can be seen to fail.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use postrider::demo::{DemoError, DemoOptions, DemoReport, run};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+/// What hangs, hangs for 2 s.
+fn quick() -> DemoOptions {
+    let database_arguments = "--data demo-data".into();
+    DemoOptions { send_timeout: Duration::from_secs(2), database_arguments, ..DemoOptions::default() }
+}
+
+async fn show(database: &support::TestDatabase, options: &DemoOptions) -> (DemoReport, String) {
+    let mut output = Vec::new();
+    let shown = timeout(Duration::from_secs(40), run(database.options(), options, &mut output)).await;
+    let output = String::from_utf8(output).unwrap();
+    match shown {
+        Ok(Ok(report)) => (report, output),
+        other => panic!("{other:?} after:\n{output}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_is_as_expected_on_an_empty_database_and_again_on_the_used_one() {
+    let database = support::empty_database().await;
+    for again in [false, true] {
+        let (report, output) = show(&database, &quick()).await;
+        assert!(!report.differs(), "{output}");
+        assert_eq!(report.receivers.len(), 12);
+        assert!(report.receivers.iter().all(|receiver| receiver.deliveries > 0), "{output}");
+        assert_eq!(output.contains("cancelled 2 deliveries that an earlier demo left pending"), again, "{output}");
+        for line in [
+            "  - ADDRESS CHECKS ARE LOOSENED: 127.0.0.1, where the receivers are, may be contacted;",
+            "rolled back: 6 sessions, 0 receipts, 0 deliveries                                            ok",
+            "  postrider deliveries list --json --data demo-data",
+        ] {
+            assert!(output.lines().any(|shown| shown == line), "{line:?} is not in:\n{output}");
+        }
+        assert!(output.lines().all(|line| line.chars().count() <= 100), "{output}");
+        assert!(!output.contains('\x1b'), "{output}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_does_otherwise_than_expected_is_reported() {
+    let database = support::database().await;
+    let (report, output) = show(&database, &DemoOptions { misbehaving: true, ..quick() }).await;
+    assert!(report.differs());
+    let differing = report.receivers.iter().filter(|receiver| !receiver.differences.is_empty());
+    assert_eq!(differing.map(|receiver| receiver.receiver).collect::<Vec<_>>(), ["prompt"], "{output}");
+    let verdicts = output.lines().filter(|line| line.ends_with(" DIFFERS")).count();
+    assert_eq!(verdicts, 1, "{output}");
+    assert!(output.contains("NOT AS EXPECTED"), "{output}");
+}
+
+/// Nothing of a demo runs: neither a task of it nor a session of it in the database.
+async fn nothing_is_left(database: &support::TestDatabase, tasks_before: usize) {
+    support::eventually(Duration::from_secs(10), "every task has ended", async || {
+        Handle::current().metrics().num_alive_tasks() <= tasks_before
+    })
+    .await;
+    let mut connection = database.connect().await;
+    support::eventually(Duration::from_secs(10), "every connection has ended", async || {
+        let others: i64 = sqlx::query_scalar(
+            "select count(*) from pg_stat_activity
+              where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+        others == 0
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_demo_that_is_cancelled_leaves_nothing_running() {
+    let database = support::database().await;
+    let tasks = Handle::current().metrics().num_alive_tasks();
+    let mut output = Vec::new();
+    let cancelled = timeout(Duration::from_secs(2), run(database.options(), &quick(), &mut output)).await;
+    assert!(cancelled.is_err(), "it was to be cancelled in the middle");
+    assert!(String::from_utf8(output).unwrap().contains("hanging reads the token"), "it did not get to the middle");
+    nothing_is_left(&database, tasks).await;
+}
+
+/// Takes so many lines, then breaks as a pipe does whose reader is gone.
+struct Broken {
+    lines: usize,
+}
+
+impl Write for Broken {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+        self.lines = self.lines.checked_sub(lines).ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_demo_that_fails_midway_leaves_nothing_running() {
+    let database = support::database().await;
+    let tasks = Handle::current().metrics().num_alive_tasks();
+    let failed = run(database.options(), &quick(), &mut Broken { lines: 17 }).await;
+    assert!(matches!(failed, Err(DemoError::Output(_))), "{failed:?}");
+    nothing_is_left(&database, tasks).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_with_deliveries_of_others_is_refused() {
+    let database = support::database().await;
+    let mut connection = database.connect().await;
+    sqlx::query(
+        "insert into postrider.deliveries (id, event_id, channel, owner, destination, payload)
+         values (gen_random_uuid(), gen_random_uuid(), 'backchannel_logout', 'client', 'https://client.example.com/', '{}')",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    let refused = run(database.options(), &quick(), &mut Vec::new()).await;
+    assert!(matches!(refused, Err(DemoError::NotItsOwn(1))), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_demos_never_share_a_database() {
+    let database = support::database().await;
+    let (options, mut first, mut second) = (quick(), Vec::new(), Vec::new());
+    let both = tokio::join!(
+        run(database.options(), &options, &mut first),
+        timeout(Duration::from_secs(30), async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            run(database.options(), &options, &mut second).await
+        }),
+    );
+    assert!(matches!(both.1, Ok(Err(DemoError::AnotherRuns))), "{:?}", both.1);
+    assert!(!both.0.unwrap().differs());
+}
