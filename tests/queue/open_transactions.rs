@@ -197,3 +197,17 @@ async fn c36_times_are_the_databases_at_the_statement_not_at_the_start_of_its_tr
     assert!(started < first.status_since && first.status_since < second.status_since);
     assert_eq!(second.due_at, Some(second.status_since));
 }
+
+#[tokio::test]
+async fn a_claim_never_waits_for_a_row_that_somebody_holds() {
+    let postgres = postgres().await;
+    let held = postgres.record(wishes(1, None)).await[0];
+    let free = postgres.record(wishes(1, None)).await[0];
+    let mut holder = begin(&postgres).await;
+    let lock = "select from postrider.deliveries where id = $1 for update";
+    sqlx::query(lock).bind(held.as_uuid()).execute(&mut *holder).await.unwrap();
+    let leases = tokio::time::timeout(SOON, claim(&postgres)).await.expect("does not wait");
+    assert_eq!(leases.iter().map(|lease| lease.delivery.id).collect::<Vec<_>>(), [free]);
+    holder.rollback().await.unwrap();
+    assert_eq!(claim(&postgres).await[0].delivery.id, held);
+}
