@@ -29,7 +29,7 @@ pub(crate) fn count_attempts<E>(channel: &ChannelName, ended: &[Ended<E>], settl
     for (one, settled) in ended.iter().zip(settled) {
         let outcome = match (settled, one.verdict) {
             (Settled::LeaseLost, _) => "lease_lost",
-            (Settled::EffectFailed, _) => continue,
+            (Settled::EffectFailed | Settled::Unrecorded, _) => continue,
             (Settled::Recorded(Status::Pending), Verdict::Defer { .. }) => "deferred",
             (Settled::Recorded(Status::Pending), _) => "retried",
             (Settled::Recorded(Status::Succeeded), _) => "succeeded",
@@ -39,13 +39,29 @@ pub(crate) fn count_attempts<E>(channel: &ChannelName, ended: &[Ended<E>], settl
     }
 }
 
-/// Publishes a count of what is pending. After a failed count the gauges hold no number (NaN) until one succeeds.
-pub(crate) fn publish_pending(channels: &[ChannelName], counts: Option<&[PendingCount]>) {
-    for channel in channels {
-        let count = counts.and_then(|counts| counts.iter().find(|count| count.channel == *channel));
-        let (pending, oldest) =
-            count.map_or((f64::NAN, f64::NAN), |count| (count.pending as f64, count.oldest_age.as_secs_f64()));
-        gauge!(PENDING, "channel" => channel.to_string()).set(pending);
-        gauge!(OLDEST, "channel" => channel.to_string()).set(oldest);
+/// Publishes a count of what is pending. Dropped before it was counted, the gauges hold no number (NaN) until one is.
+pub(crate) struct NoNumbers<'a>(&'a [ChannelName]);
+
+impl<'a> NoNumbers<'a> {
+    pub(crate) fn unless_counted(channels: &'a [ChannelName]) -> Self {
+        Self(channels)
     }
+
+    pub(crate) fn counted(self, counts: &[PendingCount]) {
+        for count in counts {
+            publish(&count.channel, count.pending as f64, count.oldest_age.as_secs_f64());
+        }
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for NoNumbers<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|channel| publish(channel, f64::NAN, f64::NAN));
+    }
+}
+
+fn publish(channel: &ChannelName, pending: f64, oldest: f64) {
+    gauge!(PENDING, "channel" => channel.to_string()).set(pending);
+    gauge!(OLDEST, "channel" => channel.to_string()).set(oldest);
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::channel::Channels;
-use crate::queue::{PgQueue, SchemaError, check_schema};
+use crate::queue::{PgQueue, SchemaError, check_schema, session_options};
 use crate::recorder::Recorder;
 use crate::wake::Waker;
 
@@ -190,9 +190,7 @@ async fn pool(options: PgConnectOptions, channels: usize, config: &SubsystemConf
     if size < needed {
         return Err(SetupError::PoolTooSmall { size, channels, needed });
     }
-    // The server ends a statement on its own when we have stopped waiting for it.
-    let timeout = config.engine.queue_timeout.as_millis().to_string();
-    let options = options.application_name("postrider").options([("statement_timeout", timeout.as_str())]);
+    let options = session_options(options, config.engine.queue_timeout);
     let mut connection = sqlx::postgres::PgConnection::connect_with(&options).await.map_err(SetupError::Unreachable)?;
     check_schema(&mut connection).await?;
     let _ = connection.close().await;

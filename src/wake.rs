@@ -13,12 +13,17 @@ use postrider_actors::{ChannelName, Engine};
 use sqlx::PgPool;
 use sqlx::postgres::PgListener;
 use tokio::sync::Notify;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 const NOTIFICATION: &str = "postrider_wake";
 /// No more than one NOTIFY in this time: commits in between share the next.
 const BETWEEN_NOTIFICATIONS: Duration = Duration::from_millis(10);
 const BETWEEN_RECONNECTS: Duration = Duration::from_secs(2);
+/// How often a listener makes sure that it still hears.
+const BETWEEN_ECHOES: Duration = Duration::from_secs(30);
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Wakes claimers. Cheap to clone; without an engine it does nothing.
@@ -74,7 +79,7 @@ impl Waker {
                 sqlx::query("select pg_notify($1, $2)").bind(NOTIFICATION).bind(names.join(",")).execute(&pool);
             tokio::select! {
                 () = end.cancelled() => return,
-                told = tokio::time::timeout(CALL_TIMEOUT, notify) => {
+                told = timeout(CALL_TIMEOUT, notify) => {
                     if !matches!(told, Ok(Ok(_))) {
                         tracing::debug!("other processes were not told; they poll");
                     }
@@ -97,43 +102,102 @@ impl Waker {
     }
 
     async fn listen_for_ever(&self, pool: &PgPool, channels: &[ChannelName]) -> std::convert::Infallible {
+        let mut told = false;
         loop {
-            if let Err(error) = self.listen_once(pool, channels).await {
-                if self.0.listening.swap(false, Ordering::Relaxed) {
-                    tracing::warn!(kind = kind_of(&error), "notifications are not heard: polling alone wakes claimers");
-                }
-                tracing::debug!(error = ?error, "listening failed");
+            let Err(error) = self.listen_once(pool, channels).await;
+            let heard_before = self.0.listening.swap(false, Ordering::Relaxed);
+            if heard_before || !told {
+                tracing::warn!(kind = error.as_str(), "notifications are not heard: polling alone wakes claimers");
+                told = true;
             }
             tokio::time::sleep(BETWEEN_RECONNECTS).await;
         }
     }
 
-    async fn listen_once(&self, pool: &PgPool, channels: &[ChannelName]) -> Result<(), sqlx::Error> {
-        let mut listener = PgListener::connect_with(pool).await?;
+    /// Listens until the connection is of no use. Whether it is shows only by hearing oneself: through a pooler in
+    /// transaction mode LISTEN succeeds and nothing is ever heard, and so it is with a connection whose peer is gone.
+    async fn listen_once(&self, pool: &PgPool, channels: &[ChannelName]) -> Result<std::convert::Infallible, Unheard> {
+        let mut listener = timeout(CALL_TIMEOUT, PgListener::connect_with(pool)).await??;
         listener.ignore_pool_close_event(true);
-        listener.listen(NOTIFICATION).await?;
-        self.0.listening.store(true, Ordering::Relaxed);
-        let Some(engine) = self.0.engine.get() else { return Ok(()) };
-        // Whatever was committed while nobody listened.
-        channels.iter().for_each(|channel| engine.hint(channel));
+        timeout(CALL_TIMEOUT, listener.listen(NOTIFICATION)).await??;
+        let echo = format!("echo:{}", Uuid::new_v4());
+        let mut awaits_echo = true;
+        self.call_out(pool, &echo).await?;
         loop {
-            match listener.try_recv().await? {
-                Some(notification) => notification
-                    .payload()
-                    .split(',')
-                    .filter_map(|name| name.parse().ok())
-                    .for_each(|channel| engine.hint(&channel)),
+            let patience = if awaits_echo { CALL_TIMEOUT } else { BETWEEN_ECHOES };
+            match timeout(patience, listener.try_recv()).await {
+                Ok(Ok(Some(notification))) if notification.payload() == echo => {
+                    awaits_echo = false;
+                    if !self.0.listening.swap(true, Ordering::Relaxed) {
+                        tracing::info!("notifications are heard: commits of other processes wake claimers at once");
+                        // Whatever was committed while nobody listened.
+                        self.hint_all(channels);
+                    }
+                }
+                Ok(Ok(Some(notification))) => self.hint_named(notification.payload()),
                 // The connection was lost and made anew: notifications in between are lost.
-                None => channels.iter().for_each(|channel| engine.hint(channel)),
+                Ok(Ok(None)) => self.hint_all(channels),
+                Ok(Err(error)) => return Err(error.into()),
+                Err(_elapsed) if awaits_echo => return Err(Unheard::Silence),
+                Err(_elapsed) => {
+                    awaits_echo = true;
+                    self.call_out(pool, &echo).await?;
+                }
             }
+        }
+    }
+
+    async fn call_out(&self, pool: &PgPool, echo: &str) -> Result<(), Unheard> {
+        let notify = sqlx::query("select pg_notify($1, $2)").bind(NOTIFICATION).bind(echo).execute(pool);
+        timeout(CALL_TIMEOUT, notify).await??;
+        Ok(())
+    }
+
+    fn hint_all(&self, channels: &[ChannelName]) {
+        if let Some(engine) = self.0.engine.get() {
+            channels.iter().for_each(|channel| engine.hint(channel));
+        }
+    }
+
+    fn hint_named(&self, payload: &str) {
+        if let Some(engine) = self.0.engine.get() {
+            payload.split(',').filter_map(|name| name.parse().ok()).for_each(|channel| engine.hint(&channel));
         }
     }
 }
 
-fn kind_of(error: &sqlx::Error) -> &'static str {
-    match error {
-        sqlx::Error::Database(_) => "refused",
-        sqlx::Error::PoolTimedOut => "timeout",
-        _ => "connection",
+/// Why notifications are not heard: a kind, for the log.
+enum Unheard {
+    Refused,
+    Connection,
+    Timeout,
+    /// The server took everything, and nothing came.
+    Silence,
+}
+
+impl Unheard {
+    const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Connection => "connection",
+            Self::Timeout => "timeout",
+            Self::Silence => "silence: a pooler in transaction mode?",
+        }
+    }
+}
+
+impl From<sqlx::Error> for Unheard {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Database(_) => Self::Refused,
+            sqlx::Error::PoolTimedOut => Self::Timeout,
+            _ => Self::Connection,
+        }
+    }
+}
+
+impl From<Elapsed> for Unheard {
+    fn from(_: Elapsed) -> Self {
+        Self::Timeout
     }
 }

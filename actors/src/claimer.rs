@@ -63,14 +63,14 @@ impl<E: Send + Sync + 'static> ClaimerState<E> {
         self.senders.values().map(|credit| credit.free_slots).sum()
     }
 
-    fn settle(&self, settled: impl IntoIterator<Item = (SenderIndex, DeliveryId)>) {
-        let mut by_sender: HashMap<SenderIndex, Vec<DeliveryId>> = HashMap::new();
-        for (sender, delivery) in settled {
-            by_sender.entry(sender).or_default().push(delivery);
+    fn settle(&self, settled: impl IntoIterator<Item = (SenderIndex, ClaimToken)>) {
+        let mut by_sender: HashMap<SenderIndex, Vec<ClaimToken>> = HashMap::new();
+        for (sender, token) in settled {
+            by_sender.entry(sender).or_default().push(token);
         }
-        for (sender, deliveries) in by_sender {
+        for (sender, tokens) in by_sender {
             if let Some(credit) = self.senders.get(&sender) {
-                credit.inbox.send(SenderMsg::Settled(deliveries));
+                credit.inbox.send(SenderMsg::Settled(tokens));
             }
         }
     }
@@ -107,6 +107,9 @@ impl<Q: Queue> Actor for Claimer<Q> {
         let _handling = self.vitals.handling();
         match message {
             ClaimerMsg::Register { sender, inbox, free_slots } => {
+                if state.draining {
+                    inbox.send(SenderMsg::Drain);
+                }
                 state.senders.insert(sender, Credit { inbox, free_slots });
                 state.look = true;
                 state.step_soon();
@@ -145,7 +148,13 @@ impl<Q: Queue> Actor for Claimer<Q> {
                 state.stepping = false;
                 self.step(state).await;
             }
-            ClaimerMsg::Drain => state.draining = true,
+            ClaimerMsg::Drain => {
+                state.draining = true;
+                // By way of the claimer, so that a sender hears of it after every lease that was granted to it.
+                for credit in state.senders.values() {
+                    credit.inbox.send(SenderMsg::Drain);
+                }
+            }
         }
         Ok(())
     }
@@ -170,15 +179,12 @@ impl<Q: Queue> Claimer<Q> {
 
     /// An outcome whose lease has ended while the queue could not be reached is logged, not counted.
     fn give_up_what_lapsed(&self, state: &mut ClaimerState<Q::Effect>) {
-        if state.outage.wait().is_none() && !self.vitals.store_unreachable() {
-            return;
-        }
         let lapsed: Vec<_> =
             state.unrecorded.extract_if(.., |one| one.claimed_at.elapsed() >= self.config.lease).collect();
         for one in &lapsed {
             tracing::warn!(channel = %self.channel.name, delivery = %one.ended.delivery, "outcome unrecorded: its lease ended while the queue could not be reached");
         }
-        state.settle(lapsed.iter().map(|one| (one.sender, one.ended.delivery)));
+        state.settle(lapsed.iter().map(|one| (one.sender, one.ended.token)));
     }
 
     async fn give_back(&self, state: &mut ClaimerState<Q::Effect>) {
@@ -190,7 +196,7 @@ impl<Q: Queue> Claimer<Q> {
         let call = self.queue.give_back(&self.channel.name, &leases);
         // Where it fails, the leases run out by themselves.
         let _ = state.outage.call("giving leases back", self.config.queue_timeout, &self.vitals, call).await;
-        state.settle(unstarted.into_iter().map(|(sender, delivery, _)| (sender, delivery)));
+        state.settle(unstarted.into_iter().map(|(sender, _, token)| (sender, token)));
     }
 
     async fn record(&self, state: &mut ClaimerState<Q::Effect>) {
@@ -204,18 +210,30 @@ impl<Q: Queue> Claimer<Q> {
                 return;
             };
             state.look |= recorded.released > 0;
-            for (ended, settled) in batch.iter().zip(&recorded.settled) {
-                self.log_if_lost(ended.delivery, *settled);
+            let mut settled = recorded.settled.into_iter();
+            let done: Vec<_> = state
+                .unrecorded
+                .extract_if(..size, |one| match settled.next() {
+                    // Kept for the next step, while its lease lasts.
+                    None | Some(Settled::Unrecorded) => false,
+                    Some(settled) => {
+                        self.log_if_lost(one.ended.delivery, settled);
+                        true
+                    }
+                })
+                .collect();
+            let kept = done.len() < size;
+            state.settle(done.iter().map(|one| (one.sender, one.ended.token)));
+            if kept {
+                state.outage.pause();
             }
-            let done: Vec<_> = state.unrecorded.drain(..size).collect();
-            state.settle(done.iter().map(|one| (one.sender, one.ended.delivery)));
         }
     }
 
     fn log_if_lost(&self, delivery: DeliveryId, settled: Settled) {
         let channel = &self.channel.name;
         match settled {
-            Settled::Recorded(_) => {}
+            Settled::Recorded(_) | Settled::Unrecorded => {}
             Settled::LeaseLost => {
                 tracing::warn!(%channel, %delivery, "lease lost: the outcome is discarded, an operator or another claim owns the delivery");
             }

@@ -41,6 +41,8 @@ pub struct EngineConfig {
     pub recording_margin: Duration,
     /// The deadline of each call to the queue; 5 s by default.
     pub queue_timeout: Duration,
+    /// The deadline of one pass of cleanup, which may end a key with very many deliveries at once; 60 s by default.
+    pub cleanup_timeout: Duration,
     /// How long an idle claimer waits before it looks again; 1 s by default.
     pub poll_interval: Duration,
     /// Attempts that one sender has under way at most; 1 by default. A channel has two senders.
@@ -70,6 +72,7 @@ impl Default for EngineConfig {
             send_timeout: Duration::from_secs(10),
             recording_margin: Duration::from_secs(10),
             queue_timeout: Duration::from_secs(5),
+            cleanup_timeout: Duration::from_secs(60),
             poll_interval: Duration::from_secs(1),
             slots_per_sender: NonZeroUsize::MIN,
             batch: const { NonZeroUsize::new(500).unwrap() },
@@ -158,6 +161,7 @@ impl EngineConfig {
             ("send timeout", self.send_timeout),
             ("recording margin", self.recording_margin),
             ("queue timeout", self.queue_timeout),
+            ("cleanup timeout", self.cleanup_timeout),
             ("poll interval", self.poll_interval),
             ("first backoff", self.backoff.first),
             ("cleanup interval", self.cleanup_interval),

@@ -60,7 +60,7 @@ pub(crate) enum SenderMsg<E: Send + Sync + 'static> {
     /// An attempt of this sender ended.
     AttemptEnded(Unrecorded<E>),
     /// These are recorded, lost or given up: their slots are free.
-    Settled(Vec<DeliveryId>),
+    Settled(Vec<ClaimToken>),
     /// The channel has a new claimer.
     NewClaimer(Inbox<ClaimerMsg<E>>),
     /// Begin no more attempts; say when the last one is settled.

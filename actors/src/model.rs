@@ -15,6 +15,8 @@ use crate::ports::{
     ChannelPolicy, CleanedUp, Delivery, Ended, Lease, PendingCount, Queue, QueueError, Recorded, Retention,
 };
 
+const LONGEST_LEASE: Duration = Duration::from_secs(3600);
+
 #[derive(Debug, Clone)]
 struct Row {
     delivery: Delivery,
@@ -123,7 +125,10 @@ impl Queue for ModelQueue {
         for (_, place) in due {
             let Some(row) = store.rows.get_mut(&place) else { continue };
             let token = ClaimToken::generate();
-            (row.token, row.due, row.attempt) = (Some(token), now + lease, row.attempt + 1);
+            // Claimed over a lease that ran out, the next one is longer.
+            let doublings = if row.token.is_some() { (row.attempt - row.attempts_at_retry).min(6) } else { 0 };
+            let time = (lease * (1 << doublings)).min(LONGEST_LEASE.max(lease));
+            (row.token, row.due, row.attempt) = (Some(token), now + time, row.attempt + 1);
             leases.push(Lease {
                 delivery: row.delivery.clone(),
                 token,

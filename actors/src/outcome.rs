@@ -233,4 +233,6 @@ pub enum Settled {
     LeaseLost,
     /// The effect failed, so nothing was written: another attempt follows once the lease has ended.
     EffectFailed,
+    /// The store failed before it came to this one: nothing was written, and it may be recorded again.
+    Unrecorded,
 }

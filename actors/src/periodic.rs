@@ -25,8 +25,7 @@ impl PeriodicState {
         Self { me, outage: Outage::default(), _timer: None }
     }
 
-    fn again_after(&mut self, interval: std::time::Duration) {
-        let wait = self.outage.wait().unwrap_or(interval).min(interval);
+    fn again_after(&mut self, wait: std::time::Duration) {
         self._timer = Some(self.me.send_after(wait, PeriodicMsg::Tick));
     }
 }
@@ -55,7 +54,7 @@ impl<Q: Queue> Actor for Cleanup<Q> {
     ) -> Result<(), ActorProcessingErr> {
         let _handling = self.vitals.handling();
         let call = self.queue.clean_up(&self.config.retention);
-        let cleaned = state.outage.call("cleaning up", self.config.queue_timeout, &self.vitals, call).await;
+        let cleaned = state.outage.call("cleaning up", self.config.cleanup_timeout, &self.vitals, call).await;
         if let Some(cleaned) = cleaned.filter(|cleaned| cleaned.abandoned_keys > 0) {
             tracing::warn!(
                 keys = cleaned.abandoned_keys,
@@ -66,6 +65,7 @@ impl<Q: Queue> Actor for Cleanup<Q> {
         if cleaned.is_some_and(|cleaned| cleaned.more) {
             state.me.send(PeriodicMsg::Tick);
         } else {
+            // Not sooner after a failure: what is too much for one pass would be so again at once.
             state.again_after(self.config.cleanup_interval);
         }
         Ok(())
@@ -100,7 +100,9 @@ impl<Q: Queue> Actor for Gauge<Q> {
         let call = self.queue.count_pending(&self.channels);
         let counts = state.outage.call("counting", self.config.queue_timeout, &self.vitals, call).await;
         self.board.set_pending(counts.unwrap_or_default());
-        state.again_after(self.config.gauge_interval);
+        // Sooner after a failure, so that the numbers are there again soon after the database is.
+        let wait = state.outage.wait().unwrap_or(self.config.gauge_interval).min(self.config.gauge_interval);
+        state.again_after(wait);
         Ok(())
     }
 }

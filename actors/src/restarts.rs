@@ -28,8 +28,8 @@ impl RestartWindow {
         self.0.push_back(now);
         let in_window = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         if in_window > intensity.restarts {
-            // Bounded however long it goes on.
-            self.0.truncate(usize::try_from(intensity.restarts).unwrap_or(usize::MAX).saturating_add(1));
+            // Bounded however long it goes on; the newest count.
+            self.0.pop_front();
             return Restart { wait: intensity.cap, past_limit: true };
         }
         let doublings = in_window.saturating_sub(1).min(31);
@@ -50,6 +50,12 @@ mod tests {
         let millis: Vec<_> = waits.iter().map(|restart| restart.wait.as_millis()).collect();
         assert_eq!(millis, [50, 100, 200, 400, 800, 10_000, 10_000]);
         assert_eq!(waits.iter().filter(|restart| restart.past_limit).count(), 2);
+
+        // Still at the cap's pace for longer than the window: still past the limit.
+        for _ in 0..20 {
+            tokio::time::advance(intensity.cap).await;
+            assert_eq!(window.ended(&intensity), Restart { wait: intensity.cap, past_limit: true });
+        }
 
         tokio::time::advance(intensity.within).await;
         assert_eq!(window.ended(&intensity), Restart { wait: intensity.first_wait, past_limit: false });

@@ -30,10 +30,11 @@ pub(crate) struct SenderState<E: Send + Sync + 'static> {
     me: Inbox<SenderMsg<E>>,
     claimer: Option<Inbox<ClaimerMsg<E>>>,
     attempts: JoinSet<()>,
-    in_flight: HashMap<DeliveryId, ClaimToken>,
-    unsettled: HashMap<DeliveryId, Unrecorded<E>>,
+    // By token, not by delivery: one that an operator retried in mid-attempt may be here twice.
+    in_flight: HashSet<ClaimToken>,
+    unsettled: HashMap<ClaimToken, Unrecorded<E>>,
     /// Leases on their way back unstarted.
-    returning: HashSet<DeliveryId>,
+    returning: HashSet<ClaimToken>,
     draining: bool,
 }
 
@@ -57,7 +58,7 @@ impl<E: Clone + Send + Sync + 'static> Actor for Sender<E> {
             me: Inbox::new(me, Arc::clone(&self.vitals)),
             claimer,
             attempts: JoinSet::new(),
-            in_flight: HashMap::new(),
+            in_flight: HashSet::new(),
             unsettled: HashMap::new(),
             returning: HashSet::new(),
             draining: false,
@@ -76,19 +77,18 @@ impl<E: Clone + Send + Sync + 'static> Actor for Sender<E> {
         match message {
             SenderMsg::Grant(granted) => granted.into_iter().for_each(|one| self.begin(one, state)),
             SenderMsg::AttemptEnded(unrecorded) => {
-                let delivery = unrecorded.ended.delivery;
-                if state.in_flight.get(&delivery) == Some(&unrecorded.ended.token) {
-                    state.in_flight.remove(&delivery);
-                    state.unsettled.insert(delivery, unrecorded.clone());
+                let token = unrecorded.ended.token;
+                if state.in_flight.remove(&token) {
+                    state.unsettled.insert(token, unrecorded.clone());
                     self.tell_claimer(state, ClaimerMsg::Ended(unrecorded));
                 }
                 while state.attempts.try_join_next().is_some() {}
             }
-            SenderMsg::Settled(deliveries) => {
+            SenderMsg::Settled(tokens) => {
                 let taken = state.taken_slots();
-                for delivery in &deliveries {
-                    state.unsettled.remove(delivery);
-                    state.returning.remove(delivery);
+                for token in &tokens {
+                    state.unsettled.remove(token);
+                    state.returning.remove(token);
                 }
                 let freed = taken - state.taken_slots();
                 self.ask(state, freed);
@@ -137,11 +137,11 @@ impl<E: Clone + Send + Sync + 'static> Sender<E> {
         let (delivery, token) = (granted.lease.delivery.id, granted.lease.token);
         // The last look at the lease before a send, by elapsed time: a process that was stopped must not send on it.
         if state.draining || granted.claimed_at.elapsed() > self.config.latest_start() {
-            state.returning.insert(delivery);
+            state.returning.insert(token);
             self.tell_claimer(state, ClaimerMsg::GiveBack { sender: self.index, delivery, token });
             return;
         }
-        state.in_flight.insert(delivery, token);
+        state.in_flight.insert(token);
         let slot = Slot {
             me: state.me.clone(),
             sender: self.index,

@@ -25,6 +25,11 @@ impl Outage {
         self.ask_again_at.map(|at| at.saturating_duration_since(Instant::now())).filter(|wait| !wait.is_zero())
     }
 
+    /// Leaves the queue alone for a moment, though it answers.
+    pub(crate) fn pause(&mut self) {
+        self.ask_again_at = Some(Instant::now() + Self::FIRST_WAIT);
+    }
+
     /// Makes one call. An error is logged when it is the first of an outage, and once a minute or so after that.
     pub(crate) async fn call<T>(
         &mut self,
@@ -37,6 +42,7 @@ impl Outage {
             Ok(answer) => answer,
             Err(_elapsed) => Err(QueueError::TimedOut { during, deadline }),
         };
+        vitals.step_done();
         match answer {
             Ok(value) => {
                 if vitals.set_store_unreachable(false) {

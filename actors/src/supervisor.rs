@@ -309,16 +309,16 @@ impl<Q: Queue> Supervisor<Q> {
         entry._respawn = Some(state.me.send_after(restart.wait, SupervisorMsg::Respawn(child)));
     }
 
-    /// The longest that a handler may take: two calls to the queue for each of the claimer's kinds, and room.
-    fn longest_step(&self) -> Duration {
-        self.config.queue_timeout.saturating_mul(4).saturating_add(Duration::from_secs(1))
+    /// The longest step that is legal: one call to the queue, and room.
+    fn longest_step(&self, child: &ChildId) -> Duration {
+        let call = if *child == ChildId::Cleanup { self.config.cleanup_timeout } else { self.config.queue_timeout };
+        call.saturating_add(Duration::from_secs(5))
     }
 
     fn restart_the_stuck(&self, state: &mut SupervisorState<Q::Effect>) {
-        let longest = self.longest_step();
         for (child, entry) in &mut state.children {
             if let Some(cell) = &entry.cell
-                && entry.vitals.busy_for().is_some_and(|busy| busy > longest)
+                && entry.vitals.busy_for().is_some_and(|busy| busy > self.longest_step(child))
             {
                 tracing::error!(actor = %child, "stuck in one message for longer than its longest step: ending it");
                 entry.ended_as = Some(RestartReason::Stuck);
@@ -340,14 +340,15 @@ impl<Q: Queue> Supervisor<Q> {
         tracing::info!(deadline = ?self.config.shutdown_deadline, "shutting down: no more claims, waiting for what is under way");
         self.board.set_all(ActorState::Draining);
         for claimer in state.claimers.values() {
+            // One that is being restarted hears of it when it starts.
             claimer.send(ClaimerMsg::Drain);
         }
-        let mut undrained = Vec::new();
-        for ((channel, index), sender) in &state.senders {
-            if sender.send(SenderMsg::Drain) {
-                undrained.push(ChildId::Sender(channel.clone(), *index));
-            }
-        }
+        let undrained: Vec<ChildId> = state
+            .children
+            .iter()
+            .filter(|(child, entry)| matches!(child, ChildId::Sender(..)) && entry.cell.is_some())
+            .map(|(child, _)| child.clone())
+            .collect();
         let all_idle = undrained.is_empty();
         let deadline = state.me.send_after(self.config.shutdown_deadline, SupervisorMsg::ShutdownDeadline);
         state.shutdown = Some(Shutdown { answers: vec![answer], undrained, _deadline: deadline });

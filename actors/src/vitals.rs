@@ -43,6 +43,13 @@ impl Vitals {
         Handling(Arc::clone(self))
     }
 
+    /// A step within the present message is done: what is stuck is counted from here.
+    pub(crate) fn step_done(&self) {
+        let now = self.millis();
+        self.progressed.store(now, Ordering::Relaxed);
+        self.busy_since.store(now + 1, Ordering::Relaxed);
+    }
+
     pub(crate) fn set_in_flight(&self, attempts: usize) {
         self.in_flight.store(attempts, Ordering::Relaxed);
     }

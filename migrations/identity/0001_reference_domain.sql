@@ -50,11 +50,19 @@ comment on table postrider_identity.oidc_session_clients is
     'Clients that received tokens from a session, with the sub and sid that their ID tokens carry. Filled by a trigger, so that no release can redeem a code and forget it.';
 
 create function postrider_identity.note_session_client() returns trigger language plpgsql as $$
+declare
+    session postrider_identity.sessions;
 begin
+    -- Locked, so that a revocation that is under way either sees this client or ends the session first.
+    select s.* into session from postrider_identity.sessions s
+     where s.id = new.session_id and s.revoked_at is null
+       for share;
+    if not found then
+        raise exception 'session % has ended: its codes are no longer redeemed', new.session_id
+            using errcode = 'restrict_violation';
+    end if;
     insert into postrider_identity.oidc_session_clients (session_id, client_id, sub, sid)
-    select s.id, new.client_id, s.account_id::text, s.id::text
-      from postrider_identity.sessions s
-     where s.id = new.session_id
+    values (session.id, new.client_id, session.account_id::text, session.id::text)
         on conflict (session_id, client_id) do nothing;
     return null;
 end

@@ -89,3 +89,11 @@ alter table postrider.deliveries set (
     autovacuum_vacuum_cost_delay = 1
 );
 alter table postrider.delivery_orderings set (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- Two releases share a database while one replaces the other. A migration that an older release can live with leaves
+-- this alone; one that takes something away raises it to the oldest migration that a release must know.
+create table postrider.compatibility (
+    only_row         boolean primary key default true check (only_row),
+    oldest_migration bigint not null
+);
+insert into postrider.compatibility (oldest_migration) values (1);

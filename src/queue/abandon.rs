@@ -10,6 +10,10 @@ use super::rows::interval;
 
 /// The most keys that one transaction abandons.
 const KEYS: i64 = 1000;
+/// The most deliveries that one transaction cancels, unless a single key has more.
+const ROWS: i64 = 20_000;
+/// For the key that has very many; within the deadline of a pass of cleanup.
+const STATEMENT_TIMEOUT: &str = "set local statement_timeout = '50s'";
 
 #[derive(Debug, Default)]
 pub(super) struct Abandoned {
@@ -45,9 +49,10 @@ pub(super) async fn abandon(
         transaction.rollback().await?;
         return Ok(Abandoned::default());
     }
+    sqlx::query(STATEMENT_TIMEOUT).execute(&mut *transaction).await?;
     let keys: Vec<&str> = failures.iter().map(|(_, key)| key.as_str()).collect();
-    let locked: Vec<String> = sqlx::query_scalar(
-        "select o.ordering_key
+    let free: Vec<(String, i64)> = sqlx::query_as(
+        "select o.ordering_key, o.unfinished
            from postrider.delivery_orderings o
           where o.channel = $1 and o.ordering_key = any ($2)
             for update skip locked",
@@ -56,6 +61,7 @@ pub(super) async fn abandon(
     .bind(&keys)
     .fetch_all(&mut *transaction)
     .await?;
+    let locked = within(free, ROWS);
     let ids: Vec<Uuid> = failures.iter().filter(|(_, key)| locked.contains(key)).map(|(id, _)| *id).collect();
     // A statement of its own: it sees all that was inserted before the keys were locked.
     let cancelled = sqlx::query(
@@ -81,6 +87,20 @@ pub(super) async fn abandon(
     .execute(&mut *transaction)
     .await?;
     transaction.commit().await?;
-    let more = failures.len() >= usize::try_from(KEYS).unwrap_or(usize::MAX) && !locked.is_empty();
+    // Perhaps of this channel, perhaps of another: the next pass sees.
+    let more = !locked.is_empty();
     Ok(Abandoned { keys: locked.len() as u64, cancelled, more })
+}
+
+/// As many of the keys as have `rows` unfinished deliveries together, and at least one.
+fn within(keys: Vec<(String, i64)>, rows: i64) -> Vec<String> {
+    let mut sum = 0;
+    keys.into_iter()
+        .take_while(|(_, unfinished)| {
+            let first = sum == 0;
+            sum += unfinished;
+            first || sum <= rows
+        })
+        .map(|(key, _)| key)
+        .collect()
 }

@@ -23,7 +23,8 @@ struct ClaimedRow {
     age_micros: i64,
 }
 
-/// One statement; walks only entries of the due index that it returns or that somebody else is claiming just now.
+/// One statement; walks only entries of the due index that it returns, that somebody else is claiming just now, or that
+/// vacuum has not removed yet.
 pub(super) async fn claim(
     connection: &mut PgConnection,
     channel: &ChannelName,
@@ -33,7 +34,9 @@ pub(super) async fn claim(
     let rows: Vec<ClaimedRow> = sqlx::query_as(
         "update postrider.deliveries d
             set claim_token = gen_random_uuid(),
-                due_at = statement_timestamp() + $3,
+                -- Over a lease that ran out the next one is longer: what kills its workers backs off.
+                due_at = statement_timestamp() + case when d.claim_token is null then $3
+                    else greatest($3, least($3 * power(2, least(d.attempt - d.attempts_at_retry, 6)), interval '1 hour')) end,
                 attempt = d.attempt + 1
           where d.id = any (array(
                 select due.id

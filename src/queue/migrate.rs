@@ -88,21 +88,23 @@ fn in_own_table(migrator: &'static Migrator, table: &'static str) -> Migrator {
     migrator
 }
 
-/// Checks that the database is what this release needs, changing nothing.
+/// Checks that the database is one that this release can work with, changing nothing. One that a newer release has
+/// migrated will do, as long as that release did not say that it took something away: while a new release replaces an
+/// old one, replicas of the old one may start.
 ///
 /// # Errors
 /// What does not fit.
 pub async fn check_schema(connection: &mut PgConnection) -> Result<(), SchemaError> {
     refuse_old_server(connection).await?;
     for (migrator, table) in [(&QUEUE, QUEUE_TABLE), (&IDENTITY, IDENTITY_TABLE)] {
-        let found = applied(connection, table).await?;
-        refuse_newer(migrator, table, found)?;
-        let needed = newest(migrator);
+        let (found, needed) = (applied(connection, table).await?, newest(migrator));
         if found < needed {
             return Err(SchemaError::Older { table, found, needed });
         }
     }
-    Ok(())
+    let oldest: i64 =
+        sqlx::query_scalar("select c.oldest_migration from postrider.compatibility c").fetch_one(connection).await?;
+    refuse_newer(&QUEUE, QUEUE_TABLE, oldest)
 }
 
 async fn refuse_old_server(connection: &mut PgConnection) -> Result<(), SchemaError> {

@@ -2,7 +2,9 @@
 //!
 //! Locks are taken in one order everywhere: the delivery's row, then its key's row in `delivery_orderings`, and the
 //! key's row always with SKIP LOCKED except by [`Recorder::record`](crate::Recorder::record), whose caller may hold it for as long as
-//! its transaction is open. Nothing here ever waits for such a transaction, and no two lock orders can meet.
+//! its transaction is open. Nothing here ever waits for such a transaction. A host that both records to a key and
+//! operates on that key's deliveries in one transaction takes the locks the other way round, and may be ended by
+//! PostgreSQL as the victim of a deadlock, as with any rows.
 
 mod abandon;
 mod claim;
@@ -17,6 +19,7 @@ mod operate;
 mod record;
 mod release;
 mod rows;
+mod session;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -33,6 +36,7 @@ pub use self::effect::{Effect, EffectFailed};
 pub use self::list::{DeliveryRow, Listing, get, list};
 pub use self::migrate::{MigrateError, SchemaError, check_schema, migrate, oldest_supported_server};
 pub use self::operate::{OperateError, Operator, cancel, retry};
+pub use self::session::session_options;
 
 /// The queue as the actors use it, over a pool of Postrider's own.
 #[derive(Debug, Clone)]
@@ -113,7 +117,13 @@ impl Queue for PgQueue {
         let connection = held.get()?;
         let answer = async {
             if self.releases.worth_a_look() {
-                self.releases.release(connection).await?;
+                match self.releases.release(&mut *connection).await {
+                    // Refused, not unreachable: it will be tried again, and what is due is due.
+                    Err(error @ sqlx::Error::Database(_)) => {
+                        tracing::warn!(error = %error, "postponed releases were not done");
+                    }
+                    done => done?,
+                }
             }
             claim::claim(connection, channel, slots, lease).await
         };
@@ -138,13 +148,12 @@ impl Queue for PgQueue {
     }
 
     async fn count_pending(&self, channels: &[ChannelName]) -> Result<Vec<PendingCount>, QueueError> {
-        let counted = async {
-            let mut held = self.connection("counting").await?;
-            let answer = count::count_pending(held.get()?, channels).await;
-            held.end(answer)
-        };
-        let counted = counted.await;
-        crate::metrics::publish_pending(channels, counted.as_deref().ok());
-        counted
+        // Dropped at its deadline or failed, a count leaves no number behind.
+        let no_numbers = crate::metrics::NoNumbers::unless_counted(channels);
+        let mut held = self.connection("counting").await?;
+        let answer = count::count_pending(held.get()?, channels).await;
+        let counts = held.end(answer)?;
+        no_numbers.counted(&counts);
+        Ok(counts)
     }
 }

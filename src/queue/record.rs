@@ -4,7 +4,7 @@ use postrider_actors::{ChannelPolicy, DeliveryId, Ended, QueueError, Recorded, S
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
-use super::effect::Effect;
+use super::effect::{Effect, EffectFailed};
 use super::release::{EndedOrdered, release};
 use super::rows::interval;
 use super::{PgQueue, queue_error};
@@ -15,15 +15,22 @@ pub(super) async fn record(
     channel: &ChannelPolicy,
     ended: &[Ended<Effect>],
 ) -> Result<Recorded, QueueError> {
-    let mut recorded = Recorded { settled: vec![Settled::LeaseLost; ended.len()], released: 0 };
+    let mut recorded = Recorded { settled: vec![Settled::Unrecorded; ended.len()], released: 0 };
     let mut plain: Vec<usize> = (0..ended.len()).filter(|index| ended[*index].effect.is_none()).collect();
     // Rows are locked in the order of their ids, whatever order the outcomes came in.
     plain.sort_unstable_by_key(|index| ended[*index].delivery);
     record_group(queue, channel, ended, &plain, &mut recorded).await?;
     for (index, one) in ended.iter().enumerate() {
         if let Some(effect) = &one.effect {
-            record_with_effect(queue, channel, one, effect, &mut recorded.settled[index], &mut recorded.released)
-                .await?;
+            match record_with_effect(queue, channel, one, effect).await {
+                Ok((settled, released)) => {
+                    recorded.settled[index] = settled;
+                    recorded.released += released;
+                }
+                // What is recorded already must not be reported as failed; the rest stays unrecorded.
+                Err(_) if recorded.settled.iter().any(|settled| *settled != Settled::Unrecorded) => break,
+                Err(error) => return Err(error),
+            }
         }
     }
     crate::metrics::count_attempts(&channel.name, ended, &recorded.settled);
@@ -77,22 +84,24 @@ async fn record_plain(
     let answer = answer.await;
     let (rows, released) = held.end(answer)?;
     for index in group {
-        if let Some(row) = rows.iter().find(|row| row.id == ended[*index].delivery.as_uuid()) {
-            recorded.settled[*index] = Settled::Recorded(row.status()?);
-        }
+        let row = rows.iter().find(|row| row.token == ended[*index].token.as_uuid());
+        recorded.settled[*index] = match row {
+            Some(row) => Settled::Recorded(row.status()?),
+            None => Settled::LeaseLost,
+        };
     }
     recorded.released += released;
     Ok(())
 }
 
+/// The fence first, then the effect, then the commit. Whatever the server refuses from the effect on is the effect's
+/// failure, and so is a wait that would take up the time kept for recording others.
 async fn record_with_effect(
     queue: &PgQueue,
     channel: &ChannelPolicy,
     one: &Ended<Effect>,
     effect: &Effect,
-    settled: &mut Settled,
-    released_total: &mut usize,
-) -> Result<(), QueueError> {
+) -> Result<(Settled, usize), QueueError> {
     let mut held = queue.connection("recording an outcome with its effect").await?;
     let connection = held.get()?;
     let answer = async {
@@ -102,26 +111,43 @@ async fn record_with_effect(
             transaction.rollback().await?;
             return Ok((Ok(Settled::LeaseLost), 0));
         };
-        if let Err(error) = effect.apply(&mut transaction).await {
-            tracing::debug!(error = ?error, delivery = %one.delivery, "effect failed");
-            transaction.rollback().await?;
-            return Ok((Ok(Settled::EffectFailed), 0));
+        let applied = async {
+            sqlx::raw_sql("set local statement_timeout = '2s'; set local lock_timeout = '1s'")
+                .execute(&mut *transaction)
+                .await?;
+            effect.apply(&mut transaction).await?;
+            Ok::<_, EffectFailed>(release(&mut transaction, &ended_ordered(channel, &rows)).await?)
+        };
+        let committed = match applied.await {
+            Ok(released) => match transaction.commit().await {
+                Ok(()) => Ok(released),
+                Err(error @ sqlx::Error::Database(_)) => Err(EffectFailed::from(error)),
+                Err(error) => return Err(error),
+            },
+            Err(failed) => {
+                transaction.rollback().await?;
+                Err(failed)
+            }
+        };
+        match committed {
+            Ok(released) => {
+                queue.releases.note(&released);
+                Ok((row.status().map(Settled::Recorded), released.claimable))
+            }
+            Err(failed) => {
+                tracing::debug!(error = ?failed, delivery = %one.delivery, "effect failed");
+                Ok((Ok(Settled::EffectFailed), 0))
+            }
         }
-        let released = release(&mut transaction, &ended_ordered(channel, &rows)).await?;
-        transaction.commit().await?;
-        queue.releases.note(&released);
-        Ok((row.status().map(Settled::Recorded), released.claimable))
     };
     let answer = answer.await;
-    let (done, released) = held.end(answer)?;
-    *settled = done?;
-    *released_total += released;
-    Ok(())
+    let (settled, released) = held.end(answer)?;
+    Ok((settled?, released))
 }
 
 #[derive(sqlx::FromRow)]
 struct RecordedRow {
-    id: Uuid,
+    token: Uuid,
     status: String,
     ordering_key: Option<String>,
 }
@@ -171,7 +197,7 @@ async fn transition(
                 as o (id, token, status, retries, wait, given_back, error)
           where d.id = o.id
             and d.claim_token = o.token -- the fence
-      returning d.id, d.status, d.ordering_key",
+      returning o.token, d.status, d.ordering_key",
     )
     .bind(ids)
     .bind(tokens)

@@ -131,16 +131,22 @@ impl Postponed {
         look.postponed_here || look.looked_at.is_none_or(|at| at.elapsed() >= Self::LOOK_EVERY)
     }
 
-    /// Does the postponed releases whose keys are free now.
+    /// Does the postponed releases whose keys are free now, and touches no others.
     pub(super) async fn release(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-        let mut left = false;
         if exists(&mut *connection).await? {
             let mut transaction = connection.begin().await?;
             let taken: Vec<(String, String, Option<DateTime<Utc>>)> = sqlx::query_as(
-                "delete from postrider.delivery_releases
-                  where id = any (array(
-                        select id from postrider.delivery_releases order by id limit 500 for update skip locked))
-              returning channel, ordering_key, nullif(held_until, '-infinity')",
+                "with free as materialized (
+                     select r.id
+                       from postrider.delivery_releases r
+                       join postrider.delivery_orderings o on o.channel = r.channel and o.ordering_key = r.ordering_key
+                      order by r.id
+                      limit 500
+                        for update of r, o skip locked)
+                 delete from postrider.delivery_releases r
+                  using free
+                  where r.id = free.id
+              returning r.channel, r.ordering_key, nullif(r.held_until, '-infinity')",
             )
             .fetch_all(&mut *transaction)
             .await?;
@@ -148,11 +154,10 @@ impl Postponed {
                 .into_iter()
                 .map(|(channel, ordering_key, held_until)| EndedOrdered { channel, ordering_key, held_until })
                 .collect();
-            // Those whose key is still locked are written down anew.
             release(&mut transaction, &ended).await?;
-            left = exists(&mut transaction).await?;
             transaction.commit().await?;
         }
+        let left = exists(connection).await?;
         let mut look = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         look.postponed_here = left;
         look.looked_at = Some(Instant::now());

@@ -211,7 +211,7 @@ async fn a_database_that_is_not_there_or_not_migrated_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_actor_killed_inside_a_database_call_leaves_no_connection_in_an_open_transaction() {
     let postgres = postgres().await;
-    let pool = crate::harness::pool(postgres.database.options().application_name("under test"));
+    let pool = crate::harness::pool(postgres.database.options());
     let queue = Arc::new(postrider::queue::PgQueue::new(pool.clone()));
     postgres.record(wishes(20, Some("key"))).await;
     let slots = 10.try_into().unwrap();
@@ -230,7 +230,7 @@ async fn an_actor_killed_inside_a_database_call_leaves_no_connection_in_an_open_
     let state = |wanted: &'static str| {
         let pool = postgres.database.pool().clone();
         async move {
-            let count = "select count(*) from pg_stat_activity where application_name = 'under test'
+            let count = "select count(*) from pg_stat_activity where application_name = 'postrider'
                             and datname = current_database() and (state = $1 or wait_event_type = $1)";
             sqlx::query_scalar::<_, i64>(count).bind(wanted).fetch_one(&pool).await.unwrap()
         }

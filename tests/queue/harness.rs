@@ -94,6 +94,7 @@ pub async fn postgres() -> Postgres {
 }
 
 pub fn pool(options: PgConnectOptions) -> PgPool {
+    let options = queue::session_options(options, Duration::from_secs(5));
     PgPoolOptions::new().max_connections(8).acquire_timeout(Duration::from_secs(2)).connect_lazy_with(options)
 }
 

@@ -14,6 +14,8 @@ use sqlx::{Postgres as Database, Transaction};
 use crate::harness::{Postgres, Wished, postgres, recorder};
 
 const LEASE: Duration = Duration::from_secs(60);
+/// Of a delivery that loses its worker again and again.
+const LONGEST_LEASE: Duration = Duration::from_secs(3600);
 const SESSIONS: usize = 3;
 const KEYS: [&str; 3] = ["a", "b", "c"];
 
@@ -121,7 +123,7 @@ impl World {
                 }
             }
             Step::LetLeasesEnd => {
-                postgres.let_pass(LEASE).await;
+                postgres.let_pass(LONGEST_LEASE).await;
                 // Those workers come late now: they may still try to record.
                 self.zombies.append(&mut self.held);
             }

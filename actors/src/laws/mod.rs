@@ -103,6 +103,9 @@ macro_rules! queue_laws {
             a_failure_holds_back_its_key_until_it_is_retried
             a_failure_holds_back_its_key_until_it_is_cancelled
             cancelling_one_that_waits_leaves_the_head_alone
+            cancelling_one_that_waits_behind_a_failure_releases_nothing
+            a_delivery_that_outlives_its_workers_backs_off_and_ends_by_max_age
+            two_attempts_of_one_delivery_are_recorded_each_by_its_own_token
             a_head_cancelled_in_mid_attempt_holds_back_its_key_until_its_lease_ends
             an_operators_cancel_clears_the_claim_so_its_outcome_is_discarded
             an_operators_retry_starts_max_age_and_backoff_over
@@ -140,6 +143,7 @@ macro_rules! tree_laws {
             a_panic_fails_its_attempt_alone_and_frees_its_slot
             a_sender_that_dies_aborts_its_attempt_and_another_sends_again_under_the_same_id
             a_claimer_that_dies_loses_no_outcome
+            a_delivery_that_an_operator_retries_in_mid_attempt_loses_no_slot
             an_unreachable_queue_is_a_state_and_restarts_nothing
             past_the_restart_limit_a_channel_is_down_and_the_others_run
             shutdown_lets_attempts_finish_and_records_them

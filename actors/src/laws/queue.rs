@@ -132,6 +132,17 @@ pub async fn one_batch_records_each_outcome_by_its_own_token<H: Harness>(harness
     assert_eq!(record(&harness, &stolen, Verdict::Succeeded).await, Settled::Recorded(Status::Succeeded));
 }
 
+/// An operator cancelled and retried it in mid-attempt, so two attempts of it end together.
+pub async fn two_attempts_of_one_delivery_are_recorded_each_by_its_own_token<H: Harness>(harness: H) {
+    let id = harness.record(wishes(1, None)).await[0];
+    let first = claim_one(&harness).await;
+    assert!(harness.cancel(id).await && harness.retry(id).await);
+    let second = claim_one(&harness).await;
+    let both = vec![ended(&first, FAILED), ended(&second, Verdict::Succeeded)];
+    let settled = record_all(&harness, both).await.settled;
+    assert_eq!(settled, [Settled::LeaseLost, Settled::Recorded(Status::Succeeded)]);
+}
+
 pub async fn a_retry_waits_its_time<H: Harness>(harness: H) {
     harness.record(wishes(1, None)).await;
     let first = claim_one(&harness).await;
@@ -233,6 +244,35 @@ pub async fn a_failure_holds_back_its_key_until_it_is_cancelled<H: Harness>(harn
     assert_eq!(claim_one(&harness).await.delivery.id, recorded[1]);
 }
 
+pub async fn cancelling_one_that_waits_behind_a_failure_releases_nothing<H: Harness>(harness: H) {
+    let recorded = failed_head(&harness).await;
+    assert!(harness.cancel(recorded[1]).await);
+    claims_nothing(&harness).await;
+    assert!(harness.cancel(recorded[0]).await);
+    assert_eq!(claim_one(&harness).await.delivery.id, recorded[2]);
+}
+
+/// Each attempt is counted at its claim, so a delivery that kills its worker every time backs off all the same.
+pub async fn a_delivery_that_outlives_its_workers_backs_off_and_ends_by_max_age<H: Harness>(harness: H) {
+    harness.record(wishes(1, None)).await;
+    let mut lease = claim_one(&harness).await;
+    let mut waited = Vec::new();
+    while lease.age <= channel().max_age {
+        let mut leases_passed = 0;
+        lease = loop {
+            harness.let_pass(LEASE).await;
+            leases_passed += 1;
+            if let Some(next) = claim(&harness, 10).await.pop() {
+                break next;
+            }
+        };
+        waited.push(leases_passed);
+    }
+    assert_eq!(waited, [1, 2, 4, 8, 16, 32], "leases until the next attempt");
+    let failed = Verdict::Failed { reason: Reason::Expired };
+    assert_eq!(record(&harness, &lease, failed).await, Settled::Recorded(Status::Failed));
+}
+
 pub async fn cancelling_one_that_waits_leaves_the_head_alone<H: Harness>(harness: H) {
     let recorded = harness.record(wishes(3, Some("key"))).await;
     let head = claim_one(&harness).await;
@@ -273,6 +313,7 @@ pub async fn an_operators_retry_starts_max_age_and_backoff_over<H: Harness>(harn
     let lease = claim_one(&harness).await;
     harness.let_pass(HOUR).await;
     assert_eq!(record(&harness, &lease, retry(HOUR / 2)).await, Settled::Recorded(Status::Failed));
+    harness.let_pass(2 * HOUR).await;
     assert!(harness.retry(id).await);
     let again = claim_one(&harness).await;
     assert_eq!((again.attempt, again.attempt_since_retry), (2, 1));

@@ -350,6 +350,26 @@ pub async fn a_claimer_that_dies_loses_no_outcome<H: Harness>(harness: H) {
     engine.shut_down().await;
 }
 
+pub async fn a_delivery_that_an_operator_retries_in_mid_attempt_loses_no_slot<H: Harness>(harness: H) {
+    let receiver = Receiver::new(|_| Act::Wait);
+    let long = Duration::from_secs(20);
+    let slots_per_sender = NonZeroUsize::new(2).unwrap();
+    let slow = EngineConfig { send_timeout: long, shutdown_deadline: long, slots_per_sender, ..config() };
+    let engine = start(&harness, &receiver, slow).await;
+    let ids = harness.record(wishes(3, None)).await;
+    eventually("all are under way", async || receiver.under_way() == 3).await;
+    assert!(harness.cancel(ids[0]).await && harness.retry(ids[0]).await);
+    eventually("it is under way twice", async || receiver.under_way() == 4).await;
+    receiver.gate.add_permits(4);
+    becomes(&harness, &ids, Status::Succeeded).await;
+    eventually("every slot is free", async || engine.health().actors.iter().all(|actor| actor.in_flight == 0)).await;
+    let more = harness.record(wishes(8, None)).await;
+    eventually("all four slots are used", async || receiver.under_way() == 4).await;
+    receiver.gate.add_permits(8);
+    becomes(&harness, &more, Status::Succeeded).await;
+    engine.shut_down().await;
+}
+
 pub async fn an_unreachable_queue_is_a_state_and_restarts_nothing<H: Harness>(harness: H) {
     let receiver = Receiver::new(|_| Act::Wait);
     let long = Duration::from_secs(40);
