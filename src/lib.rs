@@ -2,6 +2,9 @@
 
 pub mod channel;
 pub mod channels;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod delivery;
 pub mod directory;
 pub mod event;
