@@ -32,6 +32,7 @@ pub struct Arguments {
 
 /// What every command needs.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Database and log")]
 pub(super) struct Global {
     /// The database, as a postgresql:// URL. Without it: the private PostgreSQL in --data.
     #[arg(long, global = true, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
