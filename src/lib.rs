@@ -1,4 +1,9 @@
-//! Postrider: an outbound delivery subsystem that a service embeds.
+#![doc = include_str!("../README.md")]
+//! # Where to look
+//!
+//! [`Recorder::record`] is what a request calls, [`Subsystem`] what delivers; [`Channel`], [`Event`] and
+//! [`directory::Directory`] are what a host implements; [`queue`] is what operators do; [`actors`] is the supervised
+//! engine, without SQL and HTTP.
 
 pub mod channel;
 pub mod channels;

@@ -1,7 +1,7 @@
-//! Counting what waits, through the index alone.
+//! Counting what waits, through an index.
 
 use postrider_actors::{ChannelName, PendingCount};
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
 use super::rows::{channel_name, from_micros};
 
@@ -10,6 +10,9 @@ pub(super) async fn count_pending(
     channels: &[ChannelName],
 ) -> Result<Vec<PendingCount>, sqlx::Error> {
     let names: Vec<&str> = channels.iter().map(ChannelName::as_str).collect();
+    let mut transaction = connection.begin().await?;
+    // Where most of the table waits, the planner would rather read all of it, payloads and all.
+    sqlx::query("set local enable_seqscan = off").execute(&mut *transaction).await?;
     let rows: Vec<(String, i64, i64)> = sqlx::query_as(
         "select c.name, waiting.pending,
                 coalesce((extract(epoch from statement_timestamp() - waiting.oldest) * 1000000)::bigint, 0)
@@ -20,8 +23,9 @@ pub(super) async fn count_pending(
                  where d.channel = c.name and d.status = 'pending') waiting",
     )
     .bind(names)
-    .fetch_all(connection)
+    .fetch_all(&mut *transaction)
     .await?;
+    transaction.commit().await?;
     rows.into_iter()
         .map(|(channel, pending, oldest_micros)| {
             Ok(PendingCount {

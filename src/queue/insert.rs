@@ -50,6 +50,15 @@ struct Place {
     held_until: Option<DateTime<Utc>>,
 }
 
+#[derive(sqlx::FromRow)]
+struct Drawn {
+    channel: String,
+    ordering_key: String,
+    last_ordinal: i64,
+    unfinished: i64,
+    held_until: Option<DateTime<Utc>>,
+}
+
 /// Draws the next ordinals of each key. The key's row stays locked until the caller's transaction ends, so ordinals are
 /// drawn in commit order. Keys are locked in their own order: two calls that share keys cannot deadlock.
 async fn draw_ordinals(
@@ -69,22 +78,23 @@ async fn draw_ordinals(
     let channels: Vec<&str> = by_key.keys().map(|(channel, _)| *channel).collect();
     let keys: Vec<&str> = by_key.keys().map(|(_, key)| *key).collect();
     let counts: Vec<i64> = by_key.values().map(|indexes| indexes.len() as i64).collect();
-    let drawn: Vec<(String, String, i64, i64, Option<DateTime<Utc>>)> = sqlx::query_as(
+    let drawn: Vec<Drawn> = sqlx::query_as(
         "insert into postrider.delivery_orderings as o (channel, ordering_key, last_ordinal, unfinished)
          select k.channel, k.ordering_key, k.added, k.added
            from unnest($1::text[], $2::text[], $3::bigint[]) as k (channel, ordering_key, added)
              on conflict (channel, ordering_key) do update
             set last_ordinal = o.last_ordinal + excluded.last_ordinal,
                 unfinished = o.unfinished + excluded.unfinished
-      returning o.channel, o.ordering_key, o.last_ordinal, o.unfinished, nullif(o.held_until, '-infinity')",
+      returning o.channel, o.ordering_key, o.last_ordinal, o.unfinished,
+                nullif(o.held_until, '-infinity') as held_until",
     )
     .bind(channels)
     .bind(keys)
     .bind(counts)
     .fetch_all(connection)
     .await?;
-    for (channel, key, last_ordinal, unfinished, held_until) in drawn {
-        let indexes = by_key.get(&(channel.as_str(), key.as_str())).map(Vec::as_slice).unwrap_or_default();
+    for Drawn { channel, ordering_key, last_ordinal, unfinished, held_until } in drawn {
+        let indexes = by_key.get(&(channel.as_str(), ordering_key.as_str())).map(Vec::as_slice).unwrap_or_default();
         let added = indexes.len() as i64;
         let something_before = unfinished > added;
         for (nth, index) in indexes.iter().enumerate() {

@@ -76,7 +76,7 @@ pub async fn migrate(connection: &mut PgConnection) -> Result<(), MigrateError> 
     refuse_old_server(connection).await?;
     for (migrator, table) in [(&QUEUE, QUEUE_TABLE), (&IDENTITY, IDENTITY_TABLE)] {
         refuse_newer(migrator, table, applied(connection, table).await?)?;
-        in_own_table(migrator, table).run(&mut *connection).await?;
+        in_own_table(migrator, table).run_direct(None, connection, false).await?;
     }
     Ok(())
 }

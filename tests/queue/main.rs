@@ -1,9 +1,19 @@
 //! The queue and the actor tree on a real PostgreSQL.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod embedding;
 mod harness;
+mod interleavings;
+mod limits;
+mod migrations;
+mod open_transactions;
+mod outcome_vectors;
+mod plans;
 #[path = "../support/mod.rs"]
 mod support;
+
+#[path = "../outbound/support/vectors.rs"]
+mod vectors;
 
 mod laws_of_the_queue {
     postrider_actors::queue_laws!(
