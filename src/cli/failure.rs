@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::process::ExitCode;
 
+use super::tell::tell;
+
 /// The exit codes other than 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
@@ -72,7 +74,7 @@ impl Failure {
 
     /// Tells it on stderr.
     pub(super) fn report(&self) -> ExitCode {
-        eprint!("{}", self.text());
+        tell(self.text().trim_end());
         ExitCode::from(self.exit as u8)
     }
 }

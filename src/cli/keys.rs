@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use super::failure::{Exit, Failure};
+use super::tell::tell;
 use crate::signing::{KeyProblem, SigningAlgorithm, SigningKey, SigningKeys};
 
 #[derive(Debug, Subcommand)]
@@ -38,7 +39,7 @@ pub(super) fn run(command: &KeysCommand) -> Result<String, Failure> {
                     _ => failure,
                 }
             })?;
-            eprintln!("wrote a {algorithm} key to {}", file.display());
+            tell(format!("wrote a {algorithm} key to {}", file.display()));
             Ok(format!("{}\n", key.kid()))
         }
         KeysCommand::Jwks { files } => {

@@ -1,7 +1,7 @@
 //! The `postrider` program: migrates, serves, and shows operators what is delivered.
 //!
-//! Data goes to stdout, everything else to stderr, and a command that fails writes nothing to stdout. Exit codes are in
-//! [`failure::Exit`].
+//! Data goes to stdout, everything else to stderr, and a command that fails writes nothing to stdout. Exit codes are
+//! in `failure.rs`, and all of it is documented in `docs/cli.md`.
 
 mod arguments;
 mod connection;
@@ -15,6 +15,7 @@ mod login;
 mod migrate;
 mod serve;
 mod signals;
+mod tell;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 
-use crate::program::{Scratch, command, run, run_command, signal};
+use crate::program::{Scratch, command, key, run, run_command, signal};
 use crate::{support, world};
 
 const ABSENT: &str = "0190b5a4-8c7e-7c3a-9d52-3f1e6a7b8c9d";
@@ -68,9 +68,12 @@ async fn exit_5_is_a_status_that_does_not_allow_it() {
 async fn exit_7_is_a_database_out_of_reach_within_a_bounded_time_and_no_password_is_told() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let scratch = Scratch::new();
+    let key = key(&scratch).await;
+    let serve = ["serve", "--issuer", "https://id.example", "--signing-key", &key, "--listen", "127.0.0.1:0"];
     for address in [closed, mute.local_addr().unwrap()] {
         let url = format!("postgresql://someone:hunter2@{address}/somewhere");
-        for words in [&["migrate"][..], &["deliveries", "list"], &["deliveries", "show", ABSENT]] {
+        for words in [&["migrate"][..], &["deliveries", "list"], &["deliveries", "show", ABSENT], &serve] {
             let mut asked = command(words);
             asked.env("DATABASE_URL", &url).args(["--database-timeout", "500ms", "--log", "trace"]);
             let started = Instant::now();

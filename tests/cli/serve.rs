@@ -44,6 +44,30 @@ async fn it_delivers_and_publishes_keys_metrics_and_health() {
 }
 
 #[tokio::test]
+async fn no_log_however_loud_tells_where_a_delivery_goes_or_what_it_holds() {
+    let (scratch, database) = (Scratch::new(), support::database().await);
+    let receiving = Receiving::content(&scratch).await;
+    let serve = receiving.serve(&scratch, &["--database-url", &database.url(), "--log", "trace"]).await;
+    let secret = format!("{}/s3cret-path?code=s3cret-query", receiving.uri());
+    let refused = "https://127.0.0.1:1/s3cret-path";
+    for uri in [secret.as_str(), refused] {
+        sign_out(&mut database.connect().await, uri).await;
+    }
+    eventually(PATIENCE, "both are attempted", async || {
+        let attempted =
+            "select count(*) from postrider.deliveries where status = 'succeeded' or last_error is not null";
+        sqlx::query_scalar::<_, i64>(attempted).fetch_one(database.pool()).await.unwrap() == 2
+    })
+    .await;
+    let token = receiving.receiver.seen()[0].request.split_once("logout_token=").unwrap().1.to_owned();
+    let log = serve.terminate().await;
+    assert!(log.contains("TRACE"), "not loud");
+    for secret in ["s3cret", token.trim(), "client-"] {
+        assert!(!log.contains(secret), "{secret} in {log}");
+    }
+}
+
+#[tokio::test]
 async fn the_health_of_every_actor_is_told() {
     let (scratch, database) = (Scratch::new(), support::database().await);
     let receiving = Receiving::content(&scratch).await;

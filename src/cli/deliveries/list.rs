@@ -3,20 +3,21 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::table::{Column, Table, terminal_width};
+use super::table::{Column, Table, cut, terminal_width, visible};
 use super::{failed, known, words};
 use crate::cli::failure::{Exit, Failure};
+use crate::cli::tell::tell;
 use crate::queue::{self, DeliveryRow, Listing};
 
-/// Narrowest a column becomes on a narrow terminal.
+/// The table's columns. Numbers and times are never cut.
 const COLUMNS: [Column; 8] = [
     Column { heading: "ID", least: 36 },
     Column { heading: "CHANNEL", least: 8 },
     Column { heading: "STATUS", least: 9 },
     Column { heading: "ATTEMPTS", least: 8 },
-    Column { heading: "WHEN", least: 10 },
+    Column { heading: "WHEN", least: 20 },
     Column { heading: "LAST ERROR", least: 10 },
-    Column { heading: "OWNER", least: 8 },
+    Column { heading: "OWNER", least: 9 },
     Column { heading: "DESTINATION", least: 12 },
 ];
 
@@ -30,7 +31,7 @@ pub(super) async fn list(connection: &mut PgConnection, listing: &Listing, json:
         return to_json(&rows);
     }
     if rows.is_empty() {
-        eprintln!("no such deliveries");
+        tell("no such deliveries");
         return Ok(String::new());
     }
     let mut table = Table::new(COLUMNS);
@@ -46,7 +47,19 @@ pub(super) async fn list(connection: &mut PgConnection, listing: &Listing, json:
             row.destination.clone(),
         ]);
     }
-    Ok(table.render(terminal_width()))
+    let width = terminal_width();
+    Ok(table.render(width).unwrap_or_else(|| stacked(&rows, now, width.unwrap_or(usize::MAX))))
+}
+
+/// Two lines for each delivery, for a terminal too narrow for the table.
+fn stacked(rows: &[DeliveryRow], now: DateTime<Utc>, width: usize) -> String {
+    let lines = rows.iter().flat_map(|row| {
+        let error = row.last_error.as_deref().map(|error| format!(", {error}")).unwrap_or_default();
+        let first = format!("{}  {}, {}{error}", row.id, row.status, words::when(row, now));
+        let second = format!("  {}, attempts: {}, for {}: {}", row.channel, row.attempts, row.owner, row.destination);
+        [first, second]
+    });
+    lines.map(|line| cut(&visible(&line), width) + "\n").collect()
 }
 
 /// Times are the database's, so ages are told by its clock.

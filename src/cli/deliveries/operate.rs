@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use super::failed;
 use crate::cli::failure::{Exit, Failure, exit_of};
 use crate::cli::login::login_name;
+use crate::cli::tell::tell;
 use crate::queue::{self, OperateError, Operator};
 
 /// Who does it.
@@ -37,16 +38,16 @@ pub(super) fn nobody() -> Failure {
 
 pub(super) async fn retry(connection: &mut PgConnection, id: DeliveryId, by: &Operator) -> Result<String, Failure> {
     queue::retry(connection, id, by).await.map_err(|error| failure(&error))?;
-    eprintln!("delivery {id} is due now, by {}; its receiver may see it twice, under the same id", by.name());
+    tell(format!("delivery {id} is due now, by {}; its receiver may see it twice, under the same id", by.name()));
     Ok(String::new())
 }
 
 pub(super) async fn cancel(connection: &mut PgConnection, id: DeliveryId, by: &Operator) -> Result<String, Failure> {
     let before = queue::get(connection, id).await.map_err(failed("reading the delivery"))?;
     queue::cancel(connection, id, by).await.map_err(|error| failure(&error))?;
-    eprintln!("delivery {id} is cancelled, by {}", by.name());
+    tell(format!("delivery {id} is cancelled, by {}", by.name()));
     if before.is_some_and(|row| row.leased_until.is_some()) {
-        eprintln!("an attempt was under way and may still reach the receiver");
+        tell("an attempt was under way and may still reach the receiver");
     }
     Ok(String::new())
 }

@@ -41,35 +41,38 @@ impl<const N: usize> Table<N> {
         self.rows.push(cells.map(|cell| visible(&cell)));
     }
 
-    /// The lines, headings first. Within `width` where one is given, as far as the columns' least widths allow: the
-    /// widest column gives way first.
-    pub(super) fn render(&self, width: Option<usize>) -> String {
+    /// The lines, headings first. Within `width` where one is given: the widest column gives way first, down to the
+    /// columns' least widths. `None` where even those do not fit.
+    pub(super) fn render(&self, width: Option<usize>) -> Option<String> {
         let mut widths: [usize; N] = std::array::from_fn(|column| {
             let cells = self.rows.iter().map(|row| length(&row[column]));
             cells.chain([self.columns[column].heading.len()]).max().unwrap_or(0)
         });
-        if let Some(width) = width {
-            self.shrink(&mut widths, width);
+        if let Some(width) = width
+            && !self.shrink(&mut widths, width)
+        {
+            return None;
         }
         let headings = self.columns.map(|column| column.heading.to_owned());
         let mut text = String::new();
         for row in std::iter::once(&headings).chain(&self.rows) {
-            let cells = row.iter().zip(widths).map(|(cell, width)| fit(cell, width));
+            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{:<width$}", cut(cell, width)));
             text.push_str(cells.collect::<Vec<_>>().join(GAP).trim_end());
             text.push('\n');
         }
-        text
+        Some(text)
     }
 
-    fn shrink(&self, widths: &mut [usize; N], width: usize) {
+    fn shrink(&self, widths: &mut [usize; N], width: usize) -> bool {
         let gaps = GAP.len() * N.saturating_sub(1);
         while widths.iter().sum::<usize>() + gaps > width {
             let can_give = (0..N).filter(|&column| widths[column] > self.columns[column].least);
             let Some(widest) = can_give.max_by_key(|&column| widths[column] - self.columns[column].least) else {
-                return;
+                return false;
             };
             widths[widest] -= 1;
         }
+        true
     }
 }
 
@@ -77,16 +80,17 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Padded to `width`, or cut with an ellipsis.
-fn fit(text: &str, width: usize) -> String {
+/// No longer than `width`, with an ellipsis where something is missing.
+pub(super) fn cut(text: &str, width: usize) -> String {
     if length(text) <= width {
-        return format!("{text:<width$}");
+        return text.to_owned();
     }
     let kept: String = text.chars().take(width.saturating_sub(1)).collect();
     format!("{kept}…")
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -100,19 +104,19 @@ mod tests {
     #[test]
     fn columns_are_aligned_and_nothing_is_cut_without_a_terminal() {
         let expected = "ID   DESTINATION\n1    https://client.example/backchannel\n222  https://b.example/\\u{1b}[2J\n";
-        assert_eq!(table().render(None), expected);
+        assert_eq!(table().render(None).as_deref(), Some(expected));
     }
 
     #[test]
     fn a_terminals_width_is_kept_by_cutting_the_widest_column() {
-        let text = table().render(Some(20));
+        let text = table().render(Some(20)).unwrap();
         assert_eq!(text.lines().nth(1), Some("1    https://client…"));
         assert!(text.lines().all(|line| line.chars().count() <= 20), "{text}");
     }
 
     #[test]
-    fn no_column_falls_below_its_least_width() {
-        let text = table().render(Some(1));
-        assert_eq!(text.lines().nth(1), Some("1   https://cl…"));
+    fn a_terminal_too_narrow_for_the_least_widths_gets_no_table() {
+        assert!(table().render(Some(15)).is_some());
+        assert_eq!(table().render(Some(14)), None);
     }
 }

@@ -14,6 +14,7 @@ use crate::cli::connection::{NoAnswer, Patience, connect, schema_failure};
 use crate::cli::database::Database;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::migrate::migrate;
+use crate::cli::tell::tell;
 use crate::signing::SigningKeys;
 use crate::subsystem::{SetupError, Subsystem};
 
@@ -90,18 +91,18 @@ fn failure(database: &Database, error: &SetupError) -> Failure {
 impl Running {
     /// Tells people what runs where.
     pub(super) fn announce(&self) {
-        eprintln!("postrider {}", env!("CARGO_PKG_VERSION"));
-        eprintln!("  {}", self.database.shown());
+        tell(format!("postrider {}", env!("CARGO_PKG_VERSION")));
+        tell(format!("  {}", self.database.shown()));
         if let Some(command) = self.database.psql_command() {
-            eprintln!("  a private PostgreSQL; look into it with: {command}");
+            tell(format!("  a private PostgreSQL; look into it with: {command}"));
         }
-        eprintln!("  channels: {}", self.channels.join(", "));
+        tell(format!("  channels: {}", self.channels.join(", ")));
         for key in self.keys.iter() {
             let signs = self.keys.signer(key.algorithm()).is_some_and(|signer| signer.kid() == key.kid());
             let role = if signs { "signs" } else { "is published" };
-            eprintln!("  key {} {role} ({})", key.kid(), key.algorithm());
+            tell(format!("  key {} {role} ({})", key.kid(), key.algorithm()));
         }
-        eprintln!("  listening on http://{}: /jwks.json, /metrics, /health/ready, /health/actors", self.listen);
+        tell(format!("  listening on http://{}: /jwks.json, /metrics, /health/ready, /health/actors", self.listen));
         if !self.listen.ip().is_loopback() {
             tracing::warn!(
                 address = %self.listen,

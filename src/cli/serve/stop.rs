@@ -5,6 +5,7 @@ use std::process::exit;
 use super::start::Running;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::signals::Signals;
+use crate::cli::tell::tell;
 
 impl Running {
     /// Bounded by the shutdown deadline and a few seconds.
@@ -25,7 +26,7 @@ impl Running {
         tokio::select! {
             done = in_order => done,
             () = signals.next() => {
-                eprintln!("interrupted: attempts under way are sent again when their leases have ended");
+                tell("interrupted: attempts under way are sent again when their leases have ended");
                 // Not by way of drops, which wait: the kernel tells a private PostgreSQL to end.
                 exit(Exit::Interrupted as i32)
             }
