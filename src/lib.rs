@@ -7,6 +7,9 @@
 
 pub mod channel;
 pub mod channels;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod delivery;
 #[cfg(feature = "cli")]
 #[doc(hidden)]

@@ -64,6 +64,24 @@ impl Default for SubsystemConfig {
     }
 }
 
+impl SubsystemConfig {
+    /// Proves that these settings can keep the guarantees for `channels`, touching nothing. [`Subsystem::spawn`] does
+    /// so first; a host that makes other things before can do so before them.
+    ///
+    /// # Errors
+    /// [`SetupError::Config`] or [`SetupError::PoolTooSmall`], naming the settings that disagree.
+    pub fn prove(&self, channels: &Channels) -> Result<(), SetupError> {
+        self.engine.prove(&channels.policies())?;
+        self.pool_size_for(channels.len()).map(|_| ())
+    }
+
+    fn pool_size_for(&self, channels: usize) -> Result<u32, SetupError> {
+        let needed = u32::try_from(channels).unwrap_or(u32::MAX).saturating_add(SHARED_CONNECTIONS);
+        let size = self.pool_size.unwrap_or(needed);
+        if size < needed { Err(SetupError::PoolTooSmall { size, channels, needed }) } else { Ok(size) }
+    }
+}
+
 /// A running subsystem. Dropping it leaves the actors running until the process ends; [`Subsystem::shut_down`] ends them.
 #[derive(Debug, Clone)]
 pub struct Subsystem {
@@ -107,9 +125,8 @@ impl Subsystem {
         config: SubsystemConfig,
         parent: Option<ActorCell>,
     ) -> Result<Self, SetupError> {
-        let policies = channels.policies();
-        config.engine.prove(&policies)?;
-        let names: Vec<ChannelName> = policies.into_iter().map(|policy| policy.name).collect();
+        config.prove(&channels)?;
+        let names: Vec<ChannelName> = channels.policies().into_iter().map(|policy| policy.name).collect();
         let pool = pool(options, names.len(), &config).await?;
         crate::metrics::describe(&names);
 
@@ -185,11 +202,7 @@ pub struct Health {
 }
 
 async fn pool(options: PgConnectOptions, channels: usize, config: &SubsystemConfig) -> Result<PgPool, SetupError> {
-    let needed = u32::try_from(channels).unwrap_or(u32::MAX).saturating_add(SHARED_CONNECTIONS);
-    let size = config.pool_size.unwrap_or(needed);
-    if size < needed {
-        return Err(SetupError::PoolTooSmall { size, channels, needed });
-    }
+    let size = config.pool_size_for(channels)?;
     let options = session_options(options, config.engine.queue_timeout);
     let mut connection = sqlx::postgres::PgConnection::connect_with(&options).await.map_err(SetupError::Unreachable)?;
     check_schema(&mut connection).await?;

@@ -158,6 +158,45 @@ pub(super) fn log_tail(log: &Path, from: u64) -> String {
     lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
+/// Who has a data folder, found without changing anything in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// Postrider has not made anything there.
+    Nobody,
+    /// It is Postrider's, and no process owns it.
+    Free,
+    /// A live process owns it.
+    Owned,
+}
+
+/// Looks who has the folder. Holds the lock, shared, for a moment, which an owner that starts just then waits out.
+pub(super) fn holder(root: &Path) -> Result<Holder, Error> {
+    let path = root.join(LOCK);
+    let mut lock = match OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Holder::Nobody),
+        result => result.map_err(Error::io("open", &path))?,
+    };
+    let content = read_lock(&mut lock).map_err(Error::io("read", &path))?;
+    if !content.is_empty() && !content.starts_with(LOCK_HEADING) {
+        return Err(Error::Foreign { folder: root.to_owned() });
+    }
+    match lock.try_lock_shared() {
+        Ok(()) => {
+            // Closing gives it up all the same.
+            _ = lock.unlock();
+            Ok(Holder::Free)
+        }
+        Err(TryLockError::WouldBlock) => Ok(Holder::Owned),
+        Err(TryLockError::Error(source)) => Err(Error::io("lock", &path)(source)),
+    }
+}
+
+/// The folder of the socket: `run`, or what it links to.
+pub(super) fn run_folder(root: &Path) -> PathBuf {
+    let run = root.join("run");
+    fs::read_link(&run).unwrap_or(run)
+}
+
 fn open_lock(root: &Path) -> Result<File, Error> {
     let path = root.join(LOCK);
     let options = |create: bool| {

@@ -14,6 +14,7 @@
 //! folder), `run` (the socket) and `postgres.log`.
 
 mod account;
+mod attach;
 mod binaries;
 mod error;
 mod folder;
@@ -27,13 +28,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
 use account::Account;
 use folder::Folder;
 use server::Server;
 
+pub use attach::{Attached, Found, look};
 pub use binaries::{Binaries, OLDEST_MAJOR};
 pub use error::Error;
 pub use options::{Options, default_data_folder};
@@ -131,8 +133,7 @@ impl PrivatePostgres {
     /// How to connect to one of its databases, as its superuser.
     #[must_use]
     pub fn connect_options(&self, database: &str) -> PgConnectOptions {
-        let options = PgConnectOptions::new_without_pgpass().socket(&self.running.run_folder).port(folder::PORT);
-        options.username(USER).database(database).ssl_mode(PgSslMode::Disable)
+        attach::connect_options(&self.running.run_folder, database)
     }
 
     /// The same as a URL that sqlx, psql and everything else on libpq understand:

@@ -6,6 +6,7 @@ use postrider_actors::{CleanedUp, Retention, Status};
 use sqlx::PgConnection;
 
 use super::abandon::abandon;
+use super::channels::channels_with_rows;
 use super::rows::interval;
 
 /// The most rows that one pass deletes for a channel and status.
@@ -13,7 +14,7 @@ const BATCH: i64 = 1000;
 
 pub(super) async fn clean_up(connection: &mut PgConnection, retention: &Retention) -> Result<CleanedUp, sqlx::Error> {
     let mut done = CleanedUp::default();
-    for channel in channels(&mut *connection).await? {
+    for channel in channels_with_rows(&mut *connection).await? {
         for (status, age) in [
             (Status::Succeeded, retention.succeeded),
             (Status::Failed, retention.failed),
@@ -33,20 +34,6 @@ pub(super) async fn clean_up(connection: &mut PgConnection, retention: &Retentio
         }
     }
     Ok(done)
-}
-
-/// Every channel that has rows, registered here or not, by stepping from name to name through the index.
-pub(super) async fn channels(connection: &mut PgConnection) -> Result<Vec<String>, sqlx::Error> {
-    sqlx::query_scalar(
-        "with recursive step (channel) as (
-             (select d.channel from postrider.deliveries d order by d.channel limit 1)
-             union all
-             select (select d.channel from postrider.deliveries d where d.channel > step.channel order by d.channel limit 1)
-               from step where step.channel is not null)
-         select step.channel from step where step.channel is not null",
-    )
-    .fetch_all(connection)
-    .await
 }
 
 /// Failures of ordered keys are not deleted here: see [`abandon`].

@@ -6,7 +6,7 @@ use serde::Serialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::clean_up::channels;
+use super::channels::channels_with_rows;
 
 /// What to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ macro_rules! columns {
 pub async fn list(connection: &mut PgConnection, listing: &Listing) -> Result<Vec<DeliveryRow>, sqlx::Error> {
     let channels = match &listing.channel {
         Some(channel) => vec![channel.to_string()],
-        None => channels(&mut *connection).await?,
+        None => channels_with_rows(&mut *connection).await?,
     };
     let statuses: Vec<&str> = match listing.status {
         Some(status) => vec![status.as_str()],

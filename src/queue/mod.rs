@@ -7,6 +7,7 @@
 //! PostgreSQL as the victim of a deadlock, as with any rows.
 
 mod abandon;
+mod channels;
 mod claim;
 mod clean_up;
 mod count;
@@ -32,6 +33,7 @@ use postrider_actors::{
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres};
 
+pub use self::channels::channels_with_rows;
 pub use self::effect::{Effect, EffectFailed};
 pub use self::list::{DeliveryRow, Listing, get, list};
 pub use self::migrate::{MigrateError, SchemaError, check_schema, migrate, oldest_supported_server};

@@ -1,0 +1,83 @@
+//! Connecting, within a bounded time.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, PgConnection};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::arguments::Global;
+use super::database::Database;
+use super::failure::{Exit, Failure, exit_of};
+use crate::queue::SchemaError;
+
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
+
+/// What is done where the database cannot be reached at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Nothing, unless it is a private PostgreSQL, which its owner may just be starting.
+    Once,
+    /// It is tried again, as it may just be starting too.
+    UntilTimeout,
+}
+
+/// Connects, however far this comes, within `--database-timeout`.
+pub(super) async fn connect(database: &Database, global: &Global, patience: Patience) -> Result<PgConnection, Failure> {
+    let deadline = Instant::now() + global.database_timeout;
+    let again = patience == Patience::UntilTimeout || database.is_private();
+    attempt_until(&database.options, deadline, again).await.map_err(|error| {
+        let failure = Failure::new(Exit::Unreachable, format!("cannot connect to the {}", database.shown()));
+        let failure = match &error {
+            Some(error) => failure.because(error),
+            None => failure.because(&NoAnswer(global.database_timeout)),
+        };
+        failure.advise("check --database-url (DATABASE_URL), and that the server runs and lets this machine in")
+    })
+}
+
+/// No connection in time.
+#[derive(Debug, thiserror::Error)]
+#[error("no answer within {0:?}")]
+pub(super) struct NoAnswer(pub(super) Duration);
+
+/// The last error, or `None` where there was no answer at all.
+async fn attempt_until(
+    options: &PgConnectOptions,
+    deadline: Instant,
+    again: bool,
+) -> Result<PgConnection, Option<sqlx::Error>> {
+    let options = options.clone().application_name("postrider");
+    let mut last = None;
+    loop {
+        match timeout_at(deadline, options.connect()).await {
+            Err(_) => return Err(last),
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(error)) => {
+                let next = Instant::now() + BETWEEN_ATTEMPTS;
+                if !again || exit_of(&error) != Exit::Unreachable || next > deadline {
+                    return Err(Some(error));
+                }
+                last = Some(error);
+                sleep_until(next).await;
+            }
+        }
+    }
+}
+
+/// A database that does not fit this release, or could not be asked whether it does.
+pub(super) fn schema_failure(database: &Database, error: &SchemaError) -> Failure {
+    match error {
+        SchemaError::Database(source) => {
+            Failure::new(exit_of(source), format!("the {} did not tell its version", database.shown())).because(source)
+        }
+        SchemaError::ServerTooOld { .. } | SchemaError::Newer { .. } => {
+            Failure::new(Exit::Usage, format!("the {} does not fit this release", database.shown())).because(error)
+        }
+        SchemaError::Older { .. } => {
+            Failure::new(Exit::Usage, format!("the {} does not fit this release", database.shown()))
+                .because(error)
+                .advise("run `postrider migrate`, or `postrider serve --migrate`")
+        }
+    }
+}

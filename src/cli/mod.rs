@@ -1,0 +1,85 @@
+//! The `postrider` program: migrates, serves, and shows operators what is delivered.
+//!
+//! Data goes to stdout, everything else to stderr, and a command that fails writes nothing to stdout. Exit codes are
+//! in `failure.rs`, and all of it is documented in `docs/cli.md`.
+
+mod arguments;
+mod connection;
+mod database;
+mod deliveries;
+mod demo;
+mod duration;
+mod failure;
+mod keys;
+mod logging;
+mod login;
+mod migrate;
+mod serve;
+mod signals;
+mod tell;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+pub use self::arguments::Arguments;
+use self::arguments::{Command, Global};
+use self::failure::{Exit, Failure};
+use self::signals::Signals;
+
+/// What tasks that are left may take to end once a command is done.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+
+/// Performs what the arguments ask for. What fails is told on stderr.
+pub fn run(arguments: Arguments) -> ExitCode {
+    match perform(&arguments).and_then(|output| print(&output)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Returns what is to be written to stdout.
+fn perform(arguments: &Arguments) -> Result<String, Failure> {
+    logging::start(&arguments.global.log)?;
+    if let Command::Keys(command) = &arguments.command {
+        return keys::run(command);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(Exit::Failed, "cannot start").because(&error))?;
+    let done = runtime.block_on(perform_on_runtime(&arguments.global, &arguments.command));
+    runtime.shutdown_timeout(LEFTOVERS);
+    done
+}
+
+async fn perform_on_runtime(global: &Global, command: &Command) -> Result<String, Failure> {
+    let mut signals = Signals::install()?;
+    match command {
+        Command::Keys(command) => keys::run(command),
+        // A signal is how it ends in order.
+        Command::Serve(arguments) => serve::run(global, arguments, &mut signals).await.map(|()| String::new()),
+        Command::Demo => unless_interrupted(&mut signals, demo::run(global)).await,
+        Command::Migrate => unless_interrupted(&mut signals, migrate::run(global)).await,
+        Command::Deliveries(command) => unless_interrupted(&mut signals, deliveries::run(global, command)).await,
+    }
+}
+
+async fn unless_interrupted(
+    signals: &mut Signals,
+    command: impl Future<Output = Result<String, Failure>>,
+) -> Result<String, Failure> {
+    tokio::select! {
+        done = command => done,
+        () = signals.next() => Err(Failure::interrupted()),
+    }
+}
+
+/// A reader that has gone, as `head` does, is no failure.
+fn print(output: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(output.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::Failed, "cannot write to stdout").because(&error))
+        }
+        _ => Ok(()),
+    }
+}
