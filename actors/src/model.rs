@@ -72,6 +72,7 @@ pub struct ModelQueue {
     store: Mutex<Store>,
     marks: Arc<AtomicUsize>,
     unreachable: AtomicBool,
+    calls: AtomicUsize,
 }
 
 impl ModelQueue {
@@ -82,6 +83,7 @@ impl ModelQueue {
             store: Mutex::default(),
             marks: Arc::default(),
             unreachable: AtomicBool::new(false),
+            calls: AtomicUsize::new(0),
         })
     }
 
@@ -91,8 +93,14 @@ impl ModelQueue {
         (store, now)
     }
 
+    /// Calls so far, failed ones too.
+    pub fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+
     /// A call takes a moment, and fails while the queue is unreachable.
     async fn reach(&self, during: &'static str) -> Result<(), QueueError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_millis(1)).await;
         if self.unreachable.load(Ordering::SeqCst) {
             return Err(QueueError::Unreachable { during, source: "the model is unreachable".into() });

@@ -25,7 +25,9 @@ impl PeriodicState {
         Self { me, outage: Outage::default(), _timer: None }
     }
 
-    fn again_after(&mut self, wait: std::time::Duration) {
+    /// Sooner after a failure, so that it is known soon when the queue answers again.
+    fn again_after(&mut self, interval: std::time::Duration) {
+        let wait = self.outage.wait().unwrap_or(interval).min(interval);
         self._timer = Some(self.me.send_after(wait, PeriodicMsg::Tick));
     }
 }
@@ -65,7 +67,6 @@ impl<Q: Queue> Actor for Cleanup<Q> {
         if cleaned.is_some_and(|cleaned| cleaned.more) {
             state.me.send(PeriodicMsg::Tick);
         } else {
-            // Not sooner after a failure: what is too much for one pass would be so again at once.
             state.again_after(self.config.cleanup_interval);
         }
         Ok(())
@@ -100,9 +101,7 @@ impl<Q: Queue> Actor for Gauge<Q> {
         let call = self.queue.count_pending(&self.channels);
         let counts = state.outage.call("counting", self.config.queue_timeout, &self.vitals, call).await;
         self.board.set_pending(counts.unwrap_or_default());
-        // Sooner after a failure, so that the numbers are there again soon after the database is.
-        let wait = state.outage.wait().unwrap_or(self.config.gauge_interval).min(self.config.gauge_interval);
-        state.again_after(wait);
+        state.again_after(self.config.gauge_interval);
         Ok(())
     }
 }

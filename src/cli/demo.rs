@@ -18,6 +18,7 @@ pub(super) async fn run(global: &Global) -> Result<String, Failure> {
     let options = DemoOptions {
         redraws_status: stdout().is_terminal(),
         database_arguments: arguments(&global),
+        program: std::env::args().next().unwrap_or_else(|| "postrider".into()),
         ..DemoOptions::default()
     };
     let report = demo::run(database.options.clone(), &options, &mut stdout()).await;

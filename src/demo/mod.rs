@@ -42,6 +42,8 @@ pub struct DemoOptions {
     pub redraws_status: bool,
     /// The arguments that lead other commands to the same database, for the hint at the end.
     pub database_arguments: String,
+    /// How the program is called, for the lines at the end.
+    pub program: String,
     /// For tests of the demo itself: the first receiver does not do what is expected of it.
     #[doc(hidden)]
     pub misbehaving: bool,
@@ -53,6 +55,7 @@ impl Default for DemoOptions {
             send_timeout: Duration::from_secs(10),
             redraws_status: false,
             database_arguments: String::new(),
+            program: "postrider".into(),
             misbehaving: false,
         }
     }

@@ -61,7 +61,7 @@ pub(super) async fn perform(
     };
     let _ = connection.close().await; // the server notices
     let report = DemoReport::new(&facts, aborted, narrator.elapsed());
-    conclude(&mut narrator, &report, &demo.database_arguments)?;
+    conclude(&mut narrator, &report, demo)?;
     Ok(report)
 }
 
@@ -127,7 +127,8 @@ fn sessions(accounts: &[Account]) -> impl Iterator<Item = &Session> {
     accounts.iter().flat_map(|account| &account.sessions)
 }
 
-fn conclude(narrator: &mut Narrator<'_>, report: &DemoReport, database_arguments: &str) -> Result<(), DemoError> {
+fn conclude(narrator: &mut Narrator<'_>, report: &DemoReport, demo: &DemoOptions) -> Result<(), DemoError> {
+    let (program, database_arguments) = (&demo.program, &demo.database_arguments);
     narrator.line("")?;
     for line in report.to_string().lines() {
         narrator.line(line)?;
@@ -140,7 +141,7 @@ fn conclude(narrator: &mut Narrator<'_>, report: &DemoReport, database_arguments
     })?;
     narrator.line("The deliveries are still in the database. Where to look next:")?;
     for command in ["list --json", "list --status failed", "list --status pending"] {
-        narrator.line(format!("  postrider deliveries {command} {database_arguments}").trim_end())?;
+        narrator.line(format!("  {program} deliveries {command} {database_arguments}").trim_end())?;
     }
     Ok(())
 }

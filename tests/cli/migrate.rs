@@ -25,7 +25,9 @@ async fn ten_migrate_an_empty_database_at_once() {
 #[tokio::test]
 async fn a_schema_newer_than_the_program_is_refused_by_every_command() {
     let database = support::database().await;
-    sqlx::query("update postrider.queue_migrations set version = 999").execute(database.pool()).await.unwrap();
+    // A newer release that took something away which this one needs.
+    let newer = "update postrider.queue_migrations set version = 999; update postrider.compatibility set oldest_migration = 999";
+    sqlx::raw_sql(newer).execute(database.pool()).await.unwrap();
     let scratch = Scratch::new();
     let key = crate::program::key(&scratch).await;
     let serve = ["serve", "--issuer", "https://id.example", "--signing-key", &key, "--listen", "127.0.0.1:0"];
@@ -34,6 +36,15 @@ async fn a_schema_newer_than_the_program_is_refused_by_every_command() {
         let done = run(&[command, &["--database-url", &database.url()]].concat()).await;
         done.failed(2, &["newer release", "999"]);
     }
+}
+
+/// While a newer release replaces this one, replicas of this one may still start; they just do not migrate.
+#[tokio::test]
+async fn a_schema_that_a_newer_release_only_added_to_is_worked_with_and_not_migrated() {
+    let database = support::database().await;
+    sqlx::query("update postrider.queue_migrations set version = 999").execute(database.pool()).await.unwrap();
+    run(&["deliveries", "list", "--database-url", &database.url()]).await.ok();
+    run(&["migrate", "--database-url", &database.url()]).await.failed(2, &["newer release", "999"]);
 }
 
 #[tokio::test]

@@ -176,3 +176,41 @@ async fn a_client_whose_algorithm_has_no_key_waits_for_one() {
     world.becomes("rp", "succeeded").await;
     subsystem.shut_down().await;
 }
+
+/// A code that is redeemed while its session is being revoked: either the client is told, or it gets no token.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redeem_that_races_a_revocation_leaves_no_client_untold() {
+    use postrider::identity::{issue_code, redeem_code};
+
+    let world = World::new().await;
+    let receiver = world.answering(&["200 OK"]).await;
+    world.register("rp", &receiver, "/").await;
+    for redeems_first in [true, false] {
+        let mut connection = world.database.connect().await;
+        let session = create_session(&mut connection, world.account).await.unwrap();
+        let digest = session.0.as_bytes().to_vec();
+        issue_code(&mut connection, &digest, "rp", session).await.unwrap();
+        if redeems_first {
+            let mut redeeming = world.database.pool().begin().await.unwrap();
+            assert!(redeem_code(&mut redeeming, &digest).await.unwrap());
+            let revoking = async {
+                let mut connection = world.database.connect().await;
+                world.sign_out(&mut connection, session).await
+            };
+            let committing = async {
+                eventually(SOON, "the revocation waits for the redeem", async || {
+                    let waits = "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')";
+                    sqlx::query_scalar(waits).fetch_one(world.database.pool()).await.unwrap()
+                })
+                .await;
+                redeeming.commit().await.unwrap();
+            };
+            let (told, ()) = tokio::join!(revoking, committing);
+            assert_eq!(told, 1);
+        } else {
+            assert_eq!(world.sign_out(&mut connection, session).await, 0);
+            let refused = redeem_code(&mut connection, &digest).await.unwrap_err();
+            assert!(refused.to_string().contains("has ended"), "{refused}");
+        }
+    }
+}

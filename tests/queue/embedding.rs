@@ -236,11 +236,23 @@ async fn an_actor_killed_inside_a_database_call_leaves_no_connection_in_an_open_
         }
     };
     eventually(SOON, "the recording waits for the row", async || state("Lock").await == 1).await;
+    let backend: i32 = sqlx::query_scalar(
+        "select pid from pg_stat_activity where application_name = 'postrider' and datname = current_database()
+            and wait_event_type = 'Lock'",
+    )
+    .fetch_one(postgres.database.pool())
+    .await
+    .unwrap();
     recording.abort();
     assert!(recording.await.unwrap_err().is_cancelled());
     blocker.rollback().await.unwrap();
     eventually(SOON, "no transaction is left open", async || {
         state("idle in transaction").await == 0 && state("active").await == 0
+    })
+    .await;
+    eventually(SOON, "its connection is closed, and nobody inherits it", async || {
+        let there = "select exists (select from pg_stat_activity where pid = $1)";
+        !sqlx::query_scalar::<_, bool>(there).bind(backend).fetch_one(postgres.database.pool()).await.unwrap()
     })
     .await;
     // The pool still works, every connection of it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use postrider::queue;
 use postrider_actors::laws::{Harness, channel, wishes};
 use postrider_actors::{DeliveryId, Ended, Lease, Queue, Settled, Status, Verdict};
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
 use crate::harness::{Postgres, Wished, operator, postgres, recorder};
 use crate::support::eventually;
@@ -210,4 +210,44 @@ async fn a_claim_never_waits_for_a_row_that_somebody_holds() {
     assert_eq!(leases.iter().map(|lease| lease.delivery.id).collect::<Vec<_>>(), [free]);
     holder.rollback().await.unwrap();
     assert_eq!(claim(&postgres).await[0].delivery.id, held);
+}
+
+/// A process that is frozen in the middle of a transaction must not hold up a host for longer than a call may take.
+#[tokio::test]
+async fn a_process_frozen_inside_a_transaction_gives_its_locks_up() {
+    let postgres = postgres().await;
+    postgres.record(wishes(1, Some("key"))).await;
+    let options = queue::session_options(postgres.database.options(), Duration::from_millis(300));
+    let mut frozen = sqlx::PgConnection::connect_with(&options).await.unwrap();
+    sqlx::raw_sql("begin; select from postrider.delivery_orderings for update").execute(&mut frozen).await.unwrap();
+    // It does not go on; the host comes.
+    let mut host = begin(&postgres).await;
+    let recorded = tokio::time::timeout(SOON, record(&mut host, 1, Some("key"))).await.expect("not held up");
+    host.commit().await.unwrap();
+    assert!(postgres.look(recorded[0]).await.is_some());
+}
+
+/// A key costs nothing for ever: it goes with its last delivery, unless something of it is unfinished or held.
+#[tokio::test]
+async fn a_key_is_forgotten_with_its_last_delivery_and_begins_anew() {
+    let postgres = postgres().await;
+    let ids = postgres.record(wishes(2, Some("key"))).await;
+    let head = claim(&postgres).await.remove(0);
+    assert_eq!(succeed(&postgres, &head).await, Settled::Recorded(Status::Succeeded));
+    let retention = postrider_actors::Retention::default();
+    let keys = async || {
+        let count = "select count(*) from postrider.delivery_orderings";
+        sqlx::query_scalar::<_, i64>(count).fetch_one(postgres.database.pool()).await.unwrap()
+    };
+    postgres.let_pass(Duration::from_secs(8 * 86_400)).await;
+    assert_eq!(postgres.queue.clean_up(&retention).await.unwrap().deleted, 1);
+    assert_eq!(keys().await, 1, "one waits");
+    let next = claim(&postgres).await.remove(0);
+    assert_eq!(next.delivery.id, ids[1]);
+    assert_eq!(succeed(&postgres, &next).await, Settled::Recorded(Status::Succeeded));
+    postgres.let_pass(Duration::from_secs(8 * 86_400)).await;
+    assert_eq!(postgres.queue.clean_up(&retention).await.unwrap().deleted, 1);
+    assert_eq!(keys().await, 0);
+    let again = postgres.record(wishes(2, Some("key"))).await;
+    assert_eq!(claim(&postgres).await.iter().map(|lease| lease.delivery.id).collect::<Vec<_>>(), again[..1]);
 }

@@ -89,6 +89,14 @@ struct Large {
 /// 20,000 succeeded, 2,000 failed and cancelled, 20,000 behind one key, 20,000 not yet due, 2,000 leased, 500 due.
 async fn large() -> Large {
     let postgres = postgres().await;
+    fill(&postgres).await;
+    // Nothing is known to be visible to all before its commit is flushed.
+    sqlx::raw_sql("checkpoint").execute(postgres.database.pool()).await.unwrap();
+    sqlx::raw_sql("vacuum analyze").execute(postgres.database.pool()).await.unwrap();
+    explained(postgres)
+}
+
+async fn fill(postgres: &Postgres) {
     let fill = "
         insert into postrider.delivery_orderings (channel, ordering_key, last_ordinal, unfinished) values ('laws', 'long', 20000, 20000);
         insert into postrider.deliveries (id, event_id, channel, owner, destination, payload, status, status_since, claimable, due_at, claim_token, attempt, ordering_key, ordinal)
@@ -102,9 +110,9 @@ async fn large() -> Large {
                 union all select n, 'pending', false, true, '1 minute' from generate_series(1, 2000) n
                 union all select n, 'pending', false, false, n * interval '-1 second' from generate_series(1, 500) n) rows;";
     sqlx::raw_sql(fill).execute(postgres.database.pool()).await.unwrap();
-    // Nothing is known to be visible to all before its commit is flushed.
-    sqlx::raw_sql("checkpoint").execute(postgres.database.pool()).await.unwrap();
-    sqlx::raw_sql("vacuum analyze").execute(postgres.database.pool()).await.unwrap();
+}
+
+fn explained(postgres: Postgres) -> Large {
     let explained = postgres.database.options().options([
         ("session_preload_libraries", "auto_explain"),
         ("auto_explain.log_min_duration", "0"),
@@ -218,4 +226,23 @@ async fn counting_and_cleanup_go_through_an_index() {
             assert!(!(node["Relation Name"] == "deliveries" && node["Node Type"] == "Seq Scan"), "scans: {plan:#}");
         }
     }
+}
+
+/// Plans are kept by a session. One that was made while the table was empty must not be used once it is full.
+#[tokio::test]
+async fn a_session_that_knew_the_table_empty_claims_by_the_index_when_it_is_full() {
+    let postgres = postgres().await;
+    sqlx::raw_sql("vacuum analyze").execute(postgres.database.pool()).await.unwrap();
+    let large = explained(postgres);
+    let claim = async || {
+        let slots = 100.try_into().unwrap();
+        large.queue.claim(&channel().name, slots, Duration::from_secs(60)).await.unwrap()
+    };
+    for _ in 0..12 {
+        assert!(claim().await.is_empty());
+    }
+    fill(&large.postgres).await;
+    large.plans.take();
+    assert_eq!(claim().await.len(), 100);
+    walks_only_what_it_needs(&large.plans.take());
 }

@@ -136,6 +136,7 @@ macro_rules! tree_laws {
         $crate::tree_laws!(@each #[$test] $make;
             everything_recorded_is_sent_once_when_nothing_fails
             deliveries_of_a_key_reach_the_receiver_one_at_a_time_in_commit_order
+            the_next_of_a_key_goes_out_as_soon_as_its_head_has_ended
             no_more_is_claimed_than_there_are_free_slots
             a_retried_delivery_keeps_its_id_and_counts_its_attempts
             a_delivery_past_max_age_fails_unsent

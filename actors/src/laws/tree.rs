@@ -212,6 +212,17 @@ pub async fn deliveries_of_a_key_reach_the_receiver_one_at_a_time_in_commit_orde
     engine.shut_down().await;
 }
 
+pub async fn the_next_of_a_key_goes_out_as_soon_as_its_head_has_ended<H: Harness>(harness: H) {
+    let receiver = Receiver::new(|_| Act::Answer(Outcome::Succeeded));
+    let rarely = EngineConfig { poll_interval: Duration::from_secs(3600), ..config() };
+    let engine = start(&harness, &receiver, rarely).await;
+    eventually("the first look is over", async || engine.health().is_well()).await;
+    let ids = harness.record(wishes(6, Some("key"))).await;
+    engine.hint(&channel().name);
+    becomes(&harness, &ids, Status::Succeeded).await;
+    engine.shut_down().await;
+}
+
 pub async fn no_more_is_claimed_than_there_are_free_slots<H: Harness>(harness: H) {
     let receiver = Receiver::new(|_| Act::Wait);
     let long = Duration::from_secs(20);
@@ -241,8 +252,9 @@ pub async fn a_retried_delivery_keeps_its_id_and_counts_its_attempts<H: Harness>
     let id = harness.record(wishes(1, None)).await[0];
     for attempt in 1..=2 {
         eventually("an attempt is recorded", async || {
-            receiver.sent(id) == attempt
-                && harness.look(id).await.is_some_and(|look| look.last_error == Some(Reason::Connection))
+            let recorded = engine.health().actors.iter().all(|actor| actor.in_flight == 0);
+            let look = harness.look(id).await.unwrap();
+            recorded && receiver.sent(id) == attempt && look.last_error == Some(Reason::Connection)
         })
         .await;
         harness.let_pass(RETRY_WAIT * 2).await;
@@ -433,6 +445,7 @@ pub async fn shutdown_lets_attempts_finish_and_records_them<H: Harness>(harness:
     eventually("it drains", async || engine.health().actors.iter().any(|one| one.state == ActorState::Draining)).await;
     receiver.gate.add_permits(5);
     assert_eq!(stopping.await.unwrap().aborted_attempts, 0);
+    assert!(engine.has_ended(), "when it is answered, it is over");
     let mut statuses = Vec::new();
     for id in &ids {
         let look = harness.look(*id).await.unwrap();
