@@ -4,6 +4,7 @@
 mod support;
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -58,7 +59,7 @@ async fn gone(pid: u32) {
     support::eventually(Duration::from_secs(20), "the server ended", async || !runs(pid)).await;
 }
 
-/// What `owner_of_a_server` runs in: a process that owns a server on `data` until it is killed.
+/// A process that owns a server on `data` until it is killed.
 struct Owner {
     process: Child,
     server: u32,
@@ -67,7 +68,8 @@ struct Owner {
 impl Owner {
     fn start(data: &Path) -> Self {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "owner_of_a_server", "--ignored", "--nocapture"]).env("POSTRIDER_TEST_DATA", data);
+        let test = "a_folder_in_use_is_refused_with_its_owners_pid";
+        command.args(["--exact", test, "--nocapture"]).env("POSTRIDER_TEST_DATA", data);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
         let server = lines.find_map(|line| line.rsplit_once("server ")?.1.parse().ok()).expect("the owner's server");
@@ -87,10 +89,8 @@ impl Drop for Owner {
     }
 }
 
-#[test]
-#[ignore = "run by other tests, as a process to be killed"]
-fn owner_of_a_server() {
-    let Some(data) = env::var_os("POSTRIDER_TEST_DATA") else { return };
+/// What an [`Owner`]'s process does.
+fn own_a_server(data: OsString) {
     // The server is started from a worker of a runtime that then ends: it must outlive that thread.
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(async { tokio::spawn(async move { start(data.as_ref()).await }).await }).unwrap();
@@ -193,11 +193,16 @@ async fn a_cluster_of_another_release_is_not_started() {
     assert!(matches!(&error, Error::OtherRelease { made_by, .. } if made_by == "9"), "{error}");
 }
 
-#[tokio::test]
-async fn a_folder_in_use_is_refused_with_its_owners_pid() {
+/// Also what an [`Owner`]'s process runs.
+#[test]
+fn a_folder_in_use_is_refused_with_its_owners_pid() {
+    if let Some(data) = env::var_os("POSTRIDER_TEST_DATA") {
+        return own_a_server(data);
+    }
     let scratch = Scratch::new();
     let owner = Owner::start(&scratch.data());
-    let error = start(&scratch.data()).await.unwrap_err();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let error = runtime.block_on(start(&scratch.data())).unwrap_err();
     assert!(matches!(error, Error::InUse { pid: Some(pid), .. } if pid == owner.process.id()), "{error}");
     assert!(error.to_string().contains(&format!("in use by pid {}", owner.process.id())), "{error}");
     assert!(runs(owner.server));
