@@ -45,6 +45,7 @@ pub struct Bouncer {
 
 impl Bouncer {
     pub async fn start(database: &TestDatabase, settings: &Settings) -> Self {
+        let program = program();
         let server = database.options();
         let (host, port) = (server.get_socket(), server.get_port());
         let host = host.map_or_else(|| server.get_host().to_owned(), |socket| socket.display().to_string());
@@ -59,7 +60,7 @@ impl Bouncer {
              pool_mode = {mode}\ndefault_pool_size = {size}\nmax_client_conn = 100\n{more}\n"
         );
         fs::write(folder.join("pgbouncer.ini"), configuration).unwrap();
-        let child = start(&folder, Path::new(&host));
+        let child = start(program, &folder, Path::new(&host));
         let mut bouncer = Self { child, folder };
         eventually(Duration::from_secs(20), "PgBouncer listens", async || {
             let ended = bouncer.child.try_wait().unwrap();
@@ -98,14 +99,16 @@ fn password(database: &TestDatabase) -> String {
     url.password().map(|password| format!(" password={password}")).unwrap_or_default()
 }
 
+fn program() -> &'static str {
+    ["/usr/sbin/pgbouncer", "/usr/local/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"]
+        .into_iter()
+        .find(|program| Path::new(program).exists())
+        .expect("PgBouncer is not installed: run scripts/install-test-peers.sh")
+}
+
 /// It refuses to run as root: then as whoever owns the server's socket, as others may not reach that; and where that is
 /// root too, as root in a user namespace that shows root as another.
-fn start(folder: &Path, socket: &Path) -> Child {
-    let program =
-        ["/usr/sbin/pgbouncer", "/usr/local/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"]
-            .into_iter()
-            .find(|program| Path::new(program).exists())
-            .expect("PgBouncer is not installed: run scripts/install-test-peers.sh");
+fn start(program: &str, folder: &Path, socket: &Path) -> Child {
     let mut command = Command::new(program);
     if fs::metadata(folder).unwrap().uid() == 0 {
         const NOBODY: (u32, u32) = (65534, 65534);

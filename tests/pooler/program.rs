@@ -19,7 +19,7 @@ async fn run(arguments: &[&str], url: &str) -> (Option<i32>, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_command_refuses_a_transaction_pool_and_says_what_to_set() {
+async fn c41_every_command_refuses_a_transaction_pool_and_says_what_to_set() {
     let database = support::empty_database().await;
     let key = std::env::temp_dir().join(format!("postrider-pooler-{}.pem", uuid::Uuid::new_v4().simple()));
     let file = key.to_str().unwrap();
