@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use postrider::actors::{Outcome, Reason, ReplyCode};
 use postrider::outbound::{MAX_BODY_BYTES, MAX_RETRY_AFTER, fuzzing, judge};
-use tokio::io::{AsyncWriteExt, copy, duplex, sink, split};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, duplex, sink, split};
 use tokio::time::{Duration, Instant};
 
 /// The outcome, the status, and the length of the body.
@@ -15,11 +15,14 @@ async fn meet(answer: &[u8], piece: usize) -> Met {
     let (mut reading, mut writing) = split(theirs);
     let deadline = Instant::now() + Duration::from_secs(10);
     let speak = async {
+        // Not before the request is there: bytes on an idle connection are another matter.
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") && reading.read_buf(&mut request).await.is_ok_and(|read| read > 0) {}
         // An answer that is not read to its end breaks the writing: that is as it should be.
         let _ = writing.write_all(answer).await;
         let _ = writing.shutdown().await;
+        let _ = copy(&mut reading, &mut sink()).await;
     };
-    let listen = async { copy(&mut reading, &mut sink()).await };
     let hear = async {
         let reply = fuzzing::exchange(ours, deadline).await;
         let outcome = judge(&reply);
@@ -33,13 +36,16 @@ async fn meet(answer: &[u8], piece: usize) -> Met {
             Err(reason) => (outcome, Err(reason), 0),
         }
     };
-    tokio::join!(speak, listen, hear).2
+    tokio::join!(speak, hear).1
 }
 
 fuzz_target!(|answer: &[u8]| {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
     let (outcome, status, _) = runtime.block_on(meet(answer, 64 * 1024));
+    if answer.starts_with(b"HTTP/1.1 204 No Content\r\n\r\n") {
+        assert!(status.is_ok(), "a plain success is heard");
+    }
     match &status {
         Ok(status) => assert_eq!(matches!(outcome, Outcome::Succeeded), (200..300).contains(&status.get())),
         Err(_) => assert!(!matches!(outcome, Outcome::Succeeded)),
