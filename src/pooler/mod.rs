@@ -6,15 +6,16 @@
 //! is found out by its doings, with simple queries alone, which are right through any pooler.
 //!
 //! Two connections: the first marks its backend. Idle, a pool of one backend, or one that lends the latest first, lends
-//! the marked one to the second connection, which sees the mark; one that lends them in turn shows the first another
-//! backend when it asks twice; and a pool under load shows it another one sooner or later, all the more as the second
-//! connection sits on one in a transaction. No answer is judged by its time, so load refuses nobody.
+//! the marked one to the second connection, which sees the mark. One that lends them in turn shows the first another
+//! backend, whatever the rhythm of its other clients, as the two are asked in a rhythm that changes; and so does a pool
+//! under load, all the more as the second connection sits on one in a transaction. No answer is judged by its time, so
+//! load refuses nobody.
 
 mod error;
 
 use std::time::Duration;
 
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Row};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -50,24 +51,27 @@ pub(crate) async fn connect_and_set(
     let own = look(&mut first, marking).await?;
     for _ in 0..ROUNDS {
         same(&mut first, &own).await?;
-        same(&mut first, &own).await?;
         let mut second = second(&options).await?;
-        let seen = in_transaction(&mut second).await?;
-        if seen.backend == own.backend || seen.mark == mark {
-            return Err(PoolerError::SharedSessions.into());
+        // Now one and now two of the first's between two of the second's: no other's rhythm fits that.
+        for looks in [1, 2, 1, 2] {
+            differs(&ask_second(&mut second, LOOK.to_owned()).await?, &own)?;
+            for _ in 0..looks {
+                same(&mut first, &own).await?;
+            }
         }
+        // And while it sits on its backend.
+        differs(&ask_second(&mut second, format!("begin read only; {LOOK}")).await?, &own)?;
         let asked = still_same(&mut first, &mut second, &own).await;
         // Only a read in it; closing it ends it.
         let _ = timeout(PATIENCE, second.close()).await;
         asked?;
     }
     for (name, value) in shown {
-        let show = format!("select current_setting('{name}'), ''");
-        if look(&mut first, show).await?.backend != *value {
+        let show = format!("select current_setting('{name}') = '{value}'; {LOOK}");
+        if !holds(&mut first, show, &own).await? {
             return Err(PoolerError::Settings.into());
         }
     }
-    same(&mut first, &own).await?;
     Ok(first)
 }
 
@@ -89,9 +93,20 @@ async fn look(connection: &mut PgConnection, query: String) -> Result<Seen, Sess
 }
 
 async fn answer(connection: &mut PgConnection, query: String) -> Result<Seen, SessionError> {
-    let rows = sqlx::raw_sql(AssertSqlSafe(query)).fetch_all(connection).await?;
+    seen(&sqlx::raw_sql(AssertSqlSafe(query)).fetch_all(connection).await?)
+}
+
+fn seen(rows: &[PgRow]) -> Result<Seen, SessionError> {
     let row = rows.last().ok_or(sqlx::Error::RowNotFound)?;
     Ok(Seen { backend: row.try_get(0)?, mark: row.try_get(1)? })
+}
+
+/// What the first of two queries answers in the session that `own` is of.
+async fn holds(first: &mut PgConnection, queries: String, own: &Seen) -> Result<bool, SessionError> {
+    let asked = sqlx::raw_sql(AssertSqlSafe(queries)).fetch_all(first);
+    let rows = timeout(PATIENCE, asked).await.map_err(|_| no_answer())??;
+    judge(seen(&rows)?, own)?;
+    Ok(rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get(0)?)
 }
 
 fn no_answer() -> SessionError {
@@ -106,6 +121,12 @@ fn judge(seen: Seen, own: &Seen) -> Result<(), SessionError> {
     if seen == *own { Ok(()) } else { Err(PoolerError::SharedSessions.into()) }
 }
 
+/// The second connection must have another backend than the first.
+fn differs(seen: &Seen, own: &Seen) -> Result<(), SessionError> {
+    let shared = seen.backend == own.backend || seen.mark == own.mark;
+    if shared { Err(PoolerError::SharedSessions.into()) } else { Ok(()) }
+}
+
 async fn second(options: &PgConnectOptions) -> Result<PgConnection, SessionError> {
     match timeout(PATIENCE, options.connect()).await {
         Ok(connected) => Ok(connected?),
@@ -113,9 +134,8 @@ async fn second(options: &PgConnectOptions) -> Result<PgConnection, SessionError
     }
 }
 
-/// Has the second connection sit on its backend.
-async fn in_transaction(second: &mut PgConnection) -> Result<Seen, SessionError> {
-    match timeout(PATIENCE, answer(second, format!("begin read only; {LOOK}"))).await {
+async fn ask_second(second: &mut PgConnection, query: String) -> Result<Seen, SessionError> {
+    match timeout(PATIENCE, answer(second, query)).await {
         Ok(seen) => seen,
         Err(_) => Err(SessionError::NoSecondConnection(PATIENCE)),
     }
