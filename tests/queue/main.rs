@@ -8,6 +8,7 @@ mod harness;
 mod interleavings;
 mod limits;
 mod migrations;
+mod networks;
 mod open_transactions;
 mod outcome_vectors;
 mod plans;
