@@ -9,6 +9,7 @@ mod interleavings;
 mod limits;
 mod migrations;
 mod networks;
+mod one_key;
 mod open_transactions;
 mod outcome_vectors;
 mod plans;
