@@ -73,11 +73,18 @@ pub struct SubsystemConfig {
     pub pool_size: Option<u32>,
     /// Whether commits wake claimers; off, polling alone finds work.
     pub wake_ups: bool,
+    /// How often the listening connection makes sure that it still hears; 30 s by default.
+    pub listening_check_interval: Duration,
 }
 
 impl Default for SubsystemConfig {
     fn default() -> Self {
-        Self { engine: EngineConfig::default(), pool_size: None, wake_ups: true }
+        Self {
+            engine: EngineConfig::default(),
+            pool_size: None,
+            wake_ups: true,
+            listening_check_interval: Duration::from_secs(30),
+        }
     }
 }
 
@@ -165,7 +172,7 @@ impl Subsystem {
         if config.wake_ups {
             waker.attach(engine.clone());
             tasks.spawn(waker.clone().notify_others(pool.clone(), end.clone()));
-            tasks.spawn(waker.clone().listen(pool.clone(), names, end.clone()));
+            tasks.spawn(waker.clone().listen(pool.clone(), names, config.listening_check_interval, end.clone()));
         }
         // However the tree ends, what serves it ends with it.
         let (watched, cancel) = (engine.clone(), end.clone());

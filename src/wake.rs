@@ -22,8 +22,6 @@ const NOTIFICATION: &str = "postrider_wake";
 /// No more than one NOTIFY in this time: commits in between share the next.
 const BETWEEN_NOTIFICATIONS: Duration = Duration::from_millis(10);
 const BETWEEN_RECONNECTS: Duration = Duration::from_secs(2);
-/// How often a listener makes sure that it still hears.
-const BETWEEN_ECHOES: Duration = Duration::from_secs(30);
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Wakes claimers. Cheap to clone; without an engine it does nothing.
@@ -92,19 +90,30 @@ impl Waker {
         }
     }
 
-    /// Hears other processes, until `end`.
-    pub(crate) async fn listen(self, pool: PgPool, channels: Vec<ChannelName>, end: CancellationToken) {
+    /// Hears other processes, until `end`, and makes sure of it every `check_interval`.
+    pub(crate) async fn listen(
+        self,
+        pool: PgPool,
+        channels: Vec<ChannelName>,
+        check_interval: Duration,
+        end: CancellationToken,
+    ) {
         tokio::select! {
             () = end.cancelled() => {}
-            never = self.listen_for_ever(&pool, &channels) => match never {},
+            never = self.listen_for_ever(&pool, &channels, check_interval) => match never {},
         }
         self.0.listening.store(false, Ordering::Relaxed);
     }
 
-    async fn listen_for_ever(&self, pool: &PgPool, channels: &[ChannelName]) -> std::convert::Infallible {
+    async fn listen_for_ever(
+        &self,
+        pool: &PgPool,
+        channels: &[ChannelName],
+        check_interval: Duration,
+    ) -> std::convert::Infallible {
         let mut told = false;
         loop {
-            let Err(error) = self.listen_once(pool, channels).await;
+            let Err(error) = self.listen_once(pool, channels, check_interval).await;
             let heard_before = self.0.listening.swap(false, Ordering::Relaxed);
             if heard_before || !told {
                 tracing::warn!(kind = error.as_str(), "notifications are not heard: polling alone wakes claimers");
@@ -116,7 +125,12 @@ impl Waker {
 
     /// Listens until the connection is of no use. Whether it is shows only by hearing oneself: through a pooler in
     /// transaction mode LISTEN succeeds and nothing is ever heard, and so it is with a connection whose peer is gone.
-    async fn listen_once(&self, pool: &PgPool, channels: &[ChannelName]) -> Result<std::convert::Infallible, Unheard> {
+    async fn listen_once(
+        &self,
+        pool: &PgPool,
+        channels: &[ChannelName],
+        check_interval: Duration,
+    ) -> Result<std::convert::Infallible, Unheard> {
         let mut listener = timeout(CALL_TIMEOUT, PgListener::connect_with(pool)).await??;
         listener.ignore_pool_close_event(true);
         timeout(CALL_TIMEOUT, listener.listen(NOTIFICATION)).await??;
@@ -124,7 +138,7 @@ impl Waker {
         let mut awaits_echo = true;
         self.call_out(pool, &echo).await?;
         loop {
-            let patience = if awaits_echo { CALL_TIMEOUT } else { BETWEEN_ECHOES };
+            let patience = if awaits_echo { CALL_TIMEOUT } else { check_interval };
             match timeout(patience, listener.try_recv()).await {
                 Ok(Ok(Some(notification))) if notification.payload() == echo => {
                     awaits_echo = false;

@@ -10,6 +10,9 @@ pub(super) async fn give_back(
     channel: &ChannelName,
     leases: &[(DeliveryId, ClaimToken)],
 ) -> Result<(), sqlx::Error> {
+    let mut leases = leases.to_vec();
+    // Rows are locked in the order of their ids, whatever order they come back in.
+    leases.sort_unstable_by_key(|(delivery, _)| *delivery);
     let (ids, tokens): (Vec<Uuid>, Vec<Uuid>) =
         leases.iter().map(|(delivery, token)| (delivery.as_uuid(), token.as_uuid())).unzip();
     sqlx::query(

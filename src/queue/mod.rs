@@ -21,6 +21,7 @@ mod record;
 mod release;
 mod rows;
 mod session;
+mod victim;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -106,10 +107,9 @@ pub(crate) fn queue_error(during: &'static str, error: sqlx::Error) -> QueueErro
     }
 }
 
-impl Queue for PgQueue {
-    type Effect = Effect;
-
-    async fn claim(
+/// Each call once; a call that the server ended as the victim of a deadlock has done nothing.
+impl PgQueue {
+    async fn claim_once(
         &self,
         channel: &ChannelName,
         slots: NonZeroUsize,
@@ -133,20 +133,45 @@ impl Queue for PgQueue {
         held.end(answer)
     }
 
-    async fn record(&self, channel: &ChannelPolicy, ended: &[Ended<Effect>]) -> Result<Recorded, QueueError> {
-        record::record(self, channel, ended).await
-    }
-
-    async fn give_back(&self, channel: &ChannelName, leases: &[(DeliveryId, ClaimToken)]) -> Result<(), QueueError> {
+    async fn give_back_once(
+        &self,
+        channel: &ChannelName,
+        leases: &[(DeliveryId, ClaimToken)],
+    ) -> Result<(), QueueError> {
         let mut held = self.connection("giving leases back").await?;
         let answer = give_back::give_back(held.get()?, channel, leases).await;
         held.end(answer)
     }
 
-    async fn clean_up(&self, retention: &Retention) -> Result<CleanedUp, QueueError> {
+    async fn clean_up_once(&self, retention: &Retention) -> Result<CleanedUp, QueueError> {
         let mut held = self.connection("cleaning up").await?;
         let answer = clean_up::clean_up(held.get()?, retention).await;
         held.end(answer)
+    }
+}
+
+impl Queue for PgQueue {
+    type Effect = Effect;
+
+    async fn claim(
+        &self,
+        channel: &ChannelName,
+        slots: NonZeroUsize,
+        lease: Duration,
+    ) -> Result<Vec<Lease>, QueueError> {
+        victim::again(|| self.claim_once(channel, slots, lease)).await
+    }
+
+    async fn record(&self, channel: &ChannelPolicy, ended: &[Ended<Effect>]) -> Result<Recorded, QueueError> {
+        record::record(self, channel, ended).await
+    }
+
+    async fn give_back(&self, channel: &ChannelName, leases: &[(DeliveryId, ClaimToken)]) -> Result<(), QueueError> {
+        victim::again(|| self.give_back_once(channel, leases)).await
+    }
+
+    async fn clean_up(&self, retention: &Retention) -> Result<CleanedUp, QueueError> {
+        victim::again(|| self.clean_up_once(retention)).await
     }
 
     async fn count_pending(&self, channels: &[ChannelName]) -> Result<Vec<PendingCount>, QueueError> {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::effect::{Effect, EffectFailed};
 use super::release::{EndedOrdered, release};
 use super::rows::interval;
-use super::{PgQueue, queue_error};
+use super::{PgQueue, queue_error, victim};
 
 /// Those without an effect in one statement, those with one in a transaction each.
 pub(super) async fn record(
@@ -22,7 +22,7 @@ pub(super) async fn record(
     record_group(queue, channel, ended, &plain, &mut recorded).await?;
     for (index, one) in ended.iter().enumerate() {
         if let Some(effect) = &one.effect {
-            match record_with_effect(queue, channel, one, effect).await {
+            match victim::again(|| record_with_effect(queue, channel, one, effect)).await {
                 Ok((settled, released)) => {
                     recorded.settled[index] = settled;
                     recorded.released += released;
@@ -66,23 +66,8 @@ async fn record_plain(
     group: &[usize],
     recorded: &mut Recorded,
 ) -> Result<(), QueueError> {
-    const DURING: &str = "recording outcomes";
     let outcomes: Vec<&Ended<Effect>> = group.iter().map(|index| &ended[*index]).collect();
-    let mut held = queue.connection(DURING).await?;
-    let connection = held.get()?;
-    let answer = async {
-        if outcomes.iter().all(|one| !one.ordered) {
-            return Ok((transition(&mut *connection, channel, &outcomes).await?, 0));
-        }
-        let mut transaction = connection.begin().await?;
-        let rows = transition(&mut transaction, channel, &outcomes).await?;
-        let released = release(&mut transaction, &ended_ordered(channel, &rows)).await?;
-        transaction.commit().await?;
-        queue.releases.note(&released);
-        Ok((rows, released.claimable))
-    };
-    let answer = answer.await;
-    let (rows, released) = held.end(answer)?;
+    let (rows, released) = victim::again(|| write_plain(queue, channel, &outcomes)).await?;
     for index in group {
         let row = rows.iter().find(|row| row.token == ended[*index].token.as_uuid());
         recorded.settled[*index] = match row {
@@ -92,6 +77,29 @@ async fn record_plain(
     }
     recorded.released += released;
     Ok(())
+}
+
+/// The outcomes' rows where their tokens held them, and how many deliveries became claimable.
+async fn write_plain(
+    queue: &PgQueue,
+    channel: &ChannelPolicy,
+    outcomes: &[&Ended<Effect>],
+) -> Result<(Vec<RecordedRow>, usize), QueueError> {
+    let mut held = queue.connection("recording outcomes").await?;
+    let connection = held.get()?;
+    let answer = async {
+        if outcomes.iter().all(|one| !one.ordered) {
+            return Ok((transition(&mut *connection, channel, outcomes).await?, 0));
+        }
+        let mut transaction = connection.begin().await?;
+        let rows = transition(&mut transaction, channel, outcomes).await?;
+        let released = release(&mut transaction, &ended_ordered(channel, &rows)).await?;
+        transaction.commit().await?;
+        queue.releases.note(&released);
+        Ok((rows, released.claimable))
+    };
+    let answer = answer.await;
+    held.end(answer)
 }
 
 /// The fence first, then the effect, then the commit. Whatever the server refuses from the effect on is the effect's

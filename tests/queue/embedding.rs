@@ -14,7 +14,7 @@ use crate::support::{self, eventually};
 
 const SOON: Duration = Duration::from_secs(10);
 
-fn channels(names: &[&str]) -> Channels {
+pub fn channels(names: &[&str]) -> Channels {
     let channels = names.iter().map(|name| Arc::new(Wishing(channel_named(name).name)) as Arc<dyn Channel>);
     Channels::new(channels.collect()).unwrap()
 }

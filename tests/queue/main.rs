@@ -1,15 +1,20 @@
 //! The queue and the actor tree on a real PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod backlog;
+mod deadlocks;
 mod effects;
 mod embedding;
 mod harness;
 mod interleavings;
 mod limits;
 mod migrations;
+mod networks;
+mod one_key;
 mod open_transactions;
 mod outcome_vectors;
 mod plans;
+mod scripted;
 #[path = "../support/mod.rs"]
 mod support;
 

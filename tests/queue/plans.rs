@@ -19,7 +19,7 @@ use crate::harness::{Postgres, pool, postgres};
 
 /// Plans as the server sent them.
 #[derive(Clone, Default)]
-struct Plans(Arc<Mutex<Vec<Value>>>);
+pub struct Plans(Arc<Mutex<Vec<Value>>>);
 
 impl<S: tracing::Subscriber> Layer<S> for Plans {
     fn on_event(&self, event: &tracing::Event<'_>, _context: Context<'_, S>) {
@@ -48,7 +48,7 @@ impl<S: tracing::Subscriber> Layer<S> for Plans {
 }
 
 impl Plans {
-    fn take(&self) -> Vec<Value> {
+    pub fn take(&self) -> Vec<Value> {
         let plans = std::mem::take(&mut *self.0.lock().unwrap());
         assert!(!plans.is_empty(), "auto_explain sent no plan");
         plans
@@ -65,7 +65,7 @@ fn nodes(plan: &Value) -> Vec<&Value> {
 }
 
 /// The plan neither scans the table of deliveries nor sorts, and no scan of it throws rows away.
-fn walks_only_what_it_needs(plans: &[Value]) {
+pub fn walks_only_what_it_needs(plans: &[Value]) {
     for plan in plans {
         for node in nodes(&plan["Plan"]) {
             let kind = node["Node Type"].as_str().unwrap();
@@ -78,16 +78,17 @@ fn walks_only_what_it_needs(plans: &[Value]) {
     }
 }
 
-struct Large {
-    postgres: Postgres,
+/// A queue whose statements' plans are kept.
+pub struct Explained {
+    pub postgres: Postgres,
     explained: PgConnectOptions,
-    queue: PgQueue,
-    plans: Plans,
+    pub queue: PgQueue,
+    pub plans: Plans,
     _subscriber: tracing::subscriber::DefaultGuard,
 }
 
 /// 20,000 succeeded, 2,000 failed and cancelled, 20,000 behind one key, 20,000 not yet due, 2,000 leased, 500 due.
-async fn large() -> Large {
+async fn large() -> Explained {
     let postgres = postgres().await;
     fill(&postgres).await;
     // Nothing is known to be visible to all before its commit is flushed.
@@ -112,21 +113,22 @@ async fn fill(postgres: &Postgres) {
     sqlx::raw_sql(fill).execute(postgres.database.pool()).await.unwrap();
 }
 
-fn explained(postgres: Postgres) -> Large {
+pub fn explained(postgres: Postgres) -> Explained {
     let explained = postgres.database.options().options([
         ("session_preload_libraries", "auto_explain"),
         ("auto_explain.log_min_duration", "0"),
         ("auto_explain.log_analyze", "on"),
+        ("auto_explain.log_buffers", "on"),
         ("auto_explain.log_format", "json"),
         ("auto_explain.log_level", "notice"),
         ("client_min_messages", "notice"),
     ]);
     let plans = Plans::default();
     let subscriber = tracing_subscriber::registry().with(plans.clone()).set_default();
-    Large { queue: PgQueue::new(pool(explained.clone())), explained, postgres, plans, _subscriber: subscriber }
+    Explained { queue: PgQueue::new(pool(explained.clone())), explained, postgres, plans, _subscriber: subscriber }
 }
 
-impl Large {
+impl Explained {
     async fn connect(&self) -> PgConnection {
         self.explained.connect().await.unwrap()
     }

@@ -21,6 +21,7 @@
 
 mod cluster;
 mod database;
+pub mod relay;
 
 use std::time::{Duration, Instant};
 

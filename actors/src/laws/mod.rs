@@ -3,6 +3,7 @@
 //! The laws are generic over a [`Harness`]. [`queue_laws!`](crate::queue_laws) and [`tree_laws!`](crate::tree_laws) turn
 //! them into tests: against the model under paused time, against PostgreSQL in real time.
 
+pub mod edges;
 pub mod queue;
 pub mod tree;
 
@@ -152,12 +153,24 @@ macro_rules! tree_laws {
             shutdown_twice_is_one_shutdown
             the_supervisors_end_ends_every_actor
         );
+        $crate::tree_laws!(@edges #[$test] $make;
+            c50_poison_of_every_kind_costs_its_own_attempts_alone
+            a_flood_of_hints_waits_as_one_and_deliveries_go_on
+        );
     };
     (@each #[$test:meta] $make:path; $($law:ident)*) => {
         $(
             #[$test]
             async fn $law() {
                 $crate::laws::tree::$law($make().await).await;
+            }
+        )*
+    };
+    (@edges #[$test:meta] $make:path; $($law:ident)*) => {
+        $(
+            #[$test]
+            async fn $law() {
+                $crate::laws::edges::$law($make().await).await;
             }
         )*
     };

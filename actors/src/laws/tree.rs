@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use super::edges::Poison;
 use super::{Harness, Wish, channel, channel_named, wishes};
 use crate::config::{EngineConfig, RestartIntensity};
 use crate::engine::{Engine, EngineChannel};
@@ -24,7 +25,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 const LEASE: Duration = Duration::from_secs(60);
 const RETRY_WAIT: Duration = Duration::from_secs(10);
 
-fn config() -> EngineConfig {
+pub(super) fn config() -> EngineConfig {
     EngineConfig {
         lease: LEASE,
         send_timeout: SEND_TIMEOUT,
@@ -43,17 +44,19 @@ fn config() -> EngineConfig {
 
 /// What a receiver does with an attempt.
 #[derive(Debug, Clone, Copy)]
-enum Act {
+pub(super) enum Act {
     Answer(Outcome),
     /// Answers success once the gate lets it.
     Wait,
     /// Never answers.
     Stall,
     Panic,
+    /// Goes wrong.
+    Poison(Poison),
 }
 
 /// A receiver that acts by script and keeps a log of its own.
-struct Receiver {
+pub(super) struct Receiver {
     act: Box<dyn Fn(&Lease) -> Act + Send + Sync>,
     gate: Semaphore,
     log: Mutex<Vec<(DeliveryId, u32)>>,
@@ -63,7 +66,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn new(act: impl Fn(&Lease) -> Act + Send + Sync + 'static) -> Arc<Self> {
+    pub(super) fn new(act: impl Fn(&Lease) -> Act + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             act: Box::new(act),
             gate: Semaphore::new(0),
@@ -78,7 +81,7 @@ impl Receiver {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn sent(&self, delivery: DeliveryId) -> usize {
+    pub(super) fn sent(&self, delivery: DeliveryId) -> usize {
         self.log().iter().filter(|(sent, _)| *sent == delivery).count()
     }
 
@@ -119,11 +122,12 @@ impl<E: Send + Sync + 'static> Transport<E> for Receiver {
             }
             Act::Stall => std::future::pending().await,
             Act::Panic => panic!("a transport that panics"),
+            Act::Poison(poison) => poison.act().await.into(),
         }
     }
 }
 
-async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !holds().await {
         assert!(Instant::now() < deadline, "not in time: {what}");
@@ -131,14 +135,14 @@ async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-async fn start<H: Harness>(harness: &H, receiver: &Arc<Receiver>, config: EngineConfig) -> Engine {
+pub(super) async fn start<H: Harness>(harness: &H, receiver: &Arc<Receiver>, config: EngineConfig) -> Engine {
     let transport: Arc<dyn Transport<<H::Queue as Queue>::Effect>> = receiver.clone();
     let channels =
         [channel(), channel_named("other")].map(|policy| EngineChannel { policy, transport: Arc::clone(&transport) });
     Engine::start(harness.queue(), channels.into(), config, None).await.unwrap()
 }
 
-async fn becomes<H: Harness>(harness: &H, ids: &[DeliveryId], status: Status) {
+pub(super) async fn becomes<H: Harness>(harness: &H, ids: &[DeliveryId], status: Status) {
     eventually(&format!("{} deliveries become {status}", ids.len()), async || {
         for id in ids {
             if harness.look(*id).await.is_none_or(|look| look.status != status) {
@@ -150,7 +154,7 @@ async fn becomes<H: Harness>(harness: &H, ids: &[DeliveryId], status: Status) {
     .await;
 }
 
-fn restarts(engine: &Engine) -> u64 {
+pub(super) fn restarts(engine: &Engine) -> u64 {
     engine.health().actors.iter().map(|actor| actor.restarts).sum()
 }
 

@@ -79,7 +79,12 @@ impl EngineArguments {
             retention: Retention { succeeded: self.keep_succeeded, failed: self.keep_failed },
             ..EngineConfig::default()
         };
-        SubsystemConfig { engine, pool_size: self.actors_pool_size, wake_ups: self.wake_ups == Switch::On }
+        SubsystemConfig {
+            engine,
+            pool_size: self.actors_pool_size,
+            wake_ups: self.wake_ups == Switch::On,
+            ..SubsystemConfig::default()
+        }
     }
 }
 
