@@ -7,7 +7,6 @@ use std::time::Duration;
 use postrider::queue::{self, PgQueue};
 use postrider_actors::laws::{Harness, channel, wishes};
 use postrider_actors::{DeliveryId, Ended, Lease, Queue, Reason, Settled, Status, Verdict};
-use sqlx::postgres::PgPoolOptions;
 
 use crate::harness::{Postgres, let_pass, postgres};
 
@@ -63,8 +62,8 @@ async fn work(queue: PgQueue, pool: sqlx::PgPool, receipts: Arc<Receipts>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c40_twelve_workers_send_one_key_one_at_a_time_in_commit_order_whoever_dies() {
     let postgres = Arc::new(postgres().await);
-    let options = queue::session_options(postgres.database.options(), Duration::from_secs(5));
-    let pool = PgPoolOptions::new().max_connections(16).connect_lazy_with(options);
+    let pool = queue::pool_options(Duration::from_secs(5)).max_connections(16);
+    let pool = pool.connect_lazy_with(queue::connect_options(postgres.database.options()));
     let receipts = Arc::<Receipts>::default();
     let workers = (0..WORKERS).map(|_| {
         // Each a replica of its own.
