@@ -214,3 +214,27 @@ async fn a_redeem_that_races_a_revocation_leaves_no_client_untold() {
         }
     }
 }
+
+/// One session of the database redeems codes and revokes before and after a newer release adds a column to each table.
+#[tokio::test]
+async fn c41_the_domains_statements_and_trigger_go_on_in_a_session_that_knew_the_older_tables() {
+    use postrider::identity::{issue_code, redeem_code};
+
+    let world = World::new().await;
+    let receiver = world.answering(&["200 OK"]).await;
+    world.register("rp", &receiver, "/").await;
+    let mut connection = world.database.connect().await;
+    for round in 0..2 {
+        let session = create_session(&mut connection, world.account).await.unwrap();
+        let digest = session.0.as_bytes().to_vec();
+        issue_code(&mut connection, &digest, "rp", session).await.unwrap();
+        assert!(redeem_code(&mut connection, &digest).await.unwrap());
+        assert_eq!(world.sign_out(&mut connection, session).await, 1);
+        if round == 0 {
+            for table in ["accounts", "sessions", "oidc_clients", "oidc_authorization_codes", "oidc_session_clients"] {
+                let add = format!("alter table postrider_identity.{table} add column of_a_newer_release text");
+                sqlx::query(sqlx::AssertSqlSafe(add)).execute(world.database.pool()).await.unwrap();
+            }
+        }
+    }
+}

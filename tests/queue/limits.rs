@@ -8,12 +8,12 @@ use postrider::channel::{Channel, Channels};
 use postrider::delivery::{MAX_KEY_BYTES, MAX_PAYLOAD_BYTES};
 use postrider::queue::Effect;
 use postrider::{Event, InvalidDelivery, NewDelivery, Occurred, RecordError, Recorder};
-use postrider_actors::laws::channel_named;
-use postrider_actors::{ChannelName, ConfigError, Transport};
+use postrider_actors::laws::{Harness, channel, channel_named, wishes};
+use postrider_actors::{ChannelName, ConfigError, Queue, Transport};
 use serde_json::json;
 use sqlx::PgConnection;
 
-use crate::harness::Wishing;
+use crate::harness::{Wished, Wishing, postgres, recorder};
 use crate::support;
 
 #[derive(serde::Serialize)]
@@ -94,6 +94,26 @@ async fn c43_a_key_of_500_bytes_is_recorded_and_one_byte_more_is_refused() {
     let refused = invalid(record(&format!("{fits}k"), keyed).await);
     let (got, limit) = (MAX_KEY_BYTES + 1, MAX_KEY_BYTES);
     assert_eq!(refused, InvalidDelivery::TooLong { field: "ordering key", got, limit });
+}
+
+/// One event of many deliveries is neither too many parameters nor in anybody's way.
+#[tokio::test]
+async fn c43_an_event_of_10_000_deliveries_is_recorded_in_one_call_and_holds_up_nobody() {
+    let postgres = postgres().await;
+    let mut host = postgres.database.pool().begin().await.unwrap();
+    let mut many = wishes(9_000, None);
+    many.extend((0..1_000).flat_map(|key| wishes(1, Some(&format!("key-{key}")))));
+    assert_eq!(recorder().record(&mut host, &Wished(many)).await.unwrap().deliveries.len(), 10_000);
+    // Not yet committed.
+    let other = postgres.record(wishes(1, Some("other"))).await[0];
+    let claim = async |slots: usize| {
+        let (slots, lease) = (slots.try_into().unwrap(), Duration::from_secs(60));
+        postgres.queue.claim(&channel().name, slots, lease).await.unwrap()
+    };
+    let leases = claim(10).await;
+    assert_eq!(leases.iter().map(|lease| lease.delivery.id).collect::<Vec<_>>(), [other]);
+    host.commit().await.unwrap();
+    assert_eq!(claim(20_000).await.len(), 10_000);
 }
 
 #[tokio::test]

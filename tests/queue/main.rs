@@ -15,6 +15,7 @@ mod open_transactions;
 mod outcome_vectors;
 mod plans;
 mod scripted;
+mod supervision;
 #[path = "../support/mod.rs"]
 mod support;
 
