@@ -7,7 +7,6 @@ use std::time::Duration;
 use postrider::queue::{self, Listing, MigrateError, PgQueue, SchemaError};
 use postrider_actors::laws::{channel, wishes};
 use postrider_actors::{Ended, Lease, Queue, Reason, Retention, Settled, Status, Verdict};
-use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::harness::{Wished, operator, postgres, recorder};
@@ -63,8 +62,8 @@ async fn a_schema_newer_than_this_release_is_refused_and_left_alone() {
 #[tokio::test]
 async fn c41_statements_prepared_before_an_additive_migration_run_after_it() {
     let postgres = postgres().await;
-    let options = queue::session_options(postgres.database.options(), Duration::from_secs(5));
-    let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
+    let pool = queue::pool_options(Duration::from_secs(5)).max_connections(1);
+    let pool = pool.connect_lazy_with(queue::connect_options(postgres.database.options()));
     let actors = PgQueue::new(pool);
     let mut host = postgres.database.connect().await;
     for round in 0..2 {
