@@ -1,6 +1,7 @@
 //! The queue and the actor tree on a real PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod abandonment;
 mod effects;
 mod embedding;
 mod harness;
