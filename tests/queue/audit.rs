@@ -27,7 +27,7 @@ async fn audited(postgres: &Postgres, policy: &AuditPolicy) -> Audit {
     audit(&mut connection, policy, Duration::from_secs(10)).await.unwrap()
 }
 
-async fn nothing_is_found(postgres: &Postgres, where_: &str) {
+pub async fn nothing_is_found(postgres: &Postgres, where_: &str) {
     assert_eq!(audited(postgres, &policy(MINUTE)).await.findings, [], "{where_}");
 }
 
