@@ -9,11 +9,13 @@ use postrider::queue::audit::{Audit, audit};
 use postrider::queue::{self, OperateError};
 use postrider_actors::laws::{Harness, Wish, channel, wishes};
 use postrider_actors::{
-    AuditPolicy, DeliveryId, Ended, FindingKind, Lease, Queue, Reason, Retention, Settled, Status, Verdict,
+    ActorState, AuditPolicy, DeliveryId, Ended, Engine, EngineConfig, FindingKind, Lease, Queue, Reason, Retention,
+    Settled, Status, Verdict,
 };
 use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 
 use crate::harness::{Postgres, Wished, operator, pool, postgres, recorder};
+use crate::support::eventually;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const LEASE: Duration = Duration::from_secs(60);
@@ -242,6 +244,38 @@ async fn an_audit_writes_nothing_and_waits_for_nobody() {
     let after = "select current_setting('enable_seqscan')";
     let setting: String = sqlx::query_scalar(after).fetch_one(&mut connection).await.unwrap();
     assert_eq!(setting, "on", "its settings end with it");
+}
+
+/// The gauge's audits are published by kind; one that fails leaves no number, and the time of the last that did not.
+#[tokio::test]
+async fn audits_are_published_and_a_failed_one_leaves_no_number() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let shown = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let postgres = postgres().await;
+    let database = postgres.database.pool();
+    postgres.record(wishes(3, Some("key"))).await;
+    execute(database, "update postrider.delivery_orderings set unfinished = 7").await;
+    let soon = Duration::from_millis(20);
+    let config = EngineConfig { gauge_interval: soon, audit_interval: soon, ..EngineConfig::default() };
+    let engine = Engine::start(postgres.queue(), Vec::new(), config, None).await.unwrap();
+    let shows = async |line: &str| {
+        eventually(MINUTE, line, async || shown.render().lines().any(|shown| shown == line)).await;
+    };
+    shows("postrider_audit_findings{kind=\"key_miscounted\"} 1").await;
+    shows("postrider_audit_findings{kind=\"out_of_order\"} 0").await;
+    // Counting goes on; only the audit reads this table.
+    execute(database, "alter table postrider.delivery_releases rename column postponed_at to gone").await;
+    for kind in FindingKind::ALL {
+        shows(&format!("postrider_audit_findings{{kind=\"{kind}\"}} NaN")).await;
+    }
+    let last = "postrider_audit_last_success_timestamp_seconds 1";
+    assert!(shown.render().contains(last), "kept: {}", shown.render());
+    assert!(engine.health().actors.iter().all(|actor| actor.state == ActorState::Running), "no state of the queue");
+    execute(database, "alter table postrider.delivery_releases rename column gone to postponed_at").await;
+    execute(database, "update postrider.delivery_orderings set unfinished = 3").await;
+    shows("postrider_audit_findings{kind=\"key_miscounted\"} 0").await;
+    engine.shut_down().await;
 }
 
 async fn execute_on(connection: &mut PgConnection, statement: &'static str) {
