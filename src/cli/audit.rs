@@ -17,7 +17,7 @@ use super::{Output, duration};
 use crate::channels::BackchannelLogout;
 use crate::queue::audit::{Audit, Finding, Looked, audit, meaning, next_step};
 
-/// Of each statement; there are nine.
+/// Of each of its statements.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
