@@ -2,12 +2,16 @@
 //!
 //! A library installs no recorder: these reach whatever the host installed, and nothing where it installed none.
 
+use chrono::{DateTime, Utc};
 use metrics::{counter, describe_counter, describe_gauge, gauge};
-use postrider_actors::{ChannelName, Ended, PendingCount, Settled, Status, Verdict};
+use postrider_actors::{ChannelName, Ended, FindingCount, FindingKind, PendingCount, Settled, Status, Verdict};
 
 const ATTEMPTS: &str = "postrider_deliveries_attempts_total";
 const PENDING: &str = "postrider_deliveries_pending";
 const OLDEST: &str = "postrider_deliveries_oldest_pending_age_seconds";
+
+const FINDINGS: &str = "postrider_audit_findings";
+const AUDITED_AT: &str = "postrider_audit_last_success_timestamp_seconds";
 
 /// Describes the metrics and puts each counter at zero, so that a rate is there before the first event.
 pub(crate) fn describe(channels: &[ChannelName]) {
@@ -17,6 +21,8 @@ pub(crate) fn describe(channels: &[ChannelName]) {
         OLDEST,
         "Seconds since the oldest pending delivery was created or last retried, over all replicas."
     );
+    describe_gauge!(FINDINGS, "What the last audit found wrong, by kind, over all replicas. Zero when all is well.");
+    describe_gauge!(AUDITED_AT, "When the last audit that came to its end was made, by the database's clock.");
     for channel in channels {
         for outcome in ["succeeded", "retried", "deferred", "failed", "lease_lost"] {
             counter!(ATTEMPTS, "channel" => channel.to_string(), "outcome" => outcome).increment(0);
@@ -64,4 +70,32 @@ impl Drop for NoNumbers<'_> {
 fn publish(channel: &ChannelName, pending: f64, oldest: f64) {
     gauge!(PENDING, "channel" => channel.to_string()).set(pending);
     gauge!(OLDEST, "channel" => channel.to_string()).set(oldest);
+}
+
+/// Publishes an audit. Dropped before it came to its end, the findings hold no number (NaN) until one does.
+pub(crate) struct NoFindings(());
+
+impl NoFindings {
+    pub(crate) fn unless_audited() -> Self {
+        Self(())
+    }
+
+    pub(crate) fn audited(self, findings: &[FindingCount], at: DateTime<Utc>) {
+        for kind in FindingKind::ALL {
+            let of_kind = findings.iter().filter(|finding| finding.kind == kind);
+            publish_findings(kind, of_kind.map(|finding| finding.found).sum::<u64>() as f64);
+        }
+        gauge!(AUDITED_AT).set(at.timestamp_millis() as f64 / 1000.0);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for NoFindings {
+    fn drop(&mut self) {
+        FindingKind::ALL.into_iter().for_each(|kind| publish_findings(kind, f64::NAN));
+    }
+}
+
+fn publish_findings(kind: FindingKind, found: f64) {
+    gauge!(FINDINGS, "kind" => kind.as_str()).set(found);
 }

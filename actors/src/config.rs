@@ -1,6 +1,6 @@
 //! The engine's settings, and the proof at start that they can keep the guarantees.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use crate::backoff::{Backoff, Jitter};
@@ -61,6 +61,12 @@ pub struct EngineConfig {
     pub cleanup_interval: Duration,
     /// The wait between counts of what is pending; 30 s by default.
     pub gauge_interval: Duration,
+    /// The least wait between audits; 5 min by default. The first comes with the gauge's second count.
+    pub audit_interval: Duration,
+    /// What has waited for a claim for longer than this is late to an audit; 60 s by default.
+    pub audit_older_than: Duration,
+    /// The most rows, or keys, that each check of an audit looks at; 10,000 by default.
+    pub audit_rows: NonZeroU32,
     /// Limits restarts.
     pub restart_intensity: RestartIntensity,
 }
@@ -82,6 +88,9 @@ impl Default for EngineConfig {
             retention: Retention::default(),
             cleanup_interval: Duration::from_secs(60),
             gauge_interval: Duration::from_secs(30),
+            audit_interval: Duration::from_secs(300),
+            audit_older_than: Duration::from_secs(60),
+            audit_rows: const { NonZeroU32::new(10_000).unwrap() },
             restart_intensity: RestartIntensity::default(),
         }
     }
@@ -166,6 +175,7 @@ impl EngineConfig {
             ("first backoff", self.backoff.first),
             ("cleanup interval", self.cleanup_interval),
             ("gauge interval", self.gauge_interval),
+            ("audit interval", self.audit_interval),
             ("restart window", self.restart_intensity.within),
             ("first restart wait", self.restart_intensity.first_wait),
         ] {

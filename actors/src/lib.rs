@@ -7,7 +7,7 @@
 //! │   ├── sender 0       performs attempts
 //! │   └── sender 1
 //! ├── cleanup            deletes and abandons by age
-//! └── gauge              counts pending deliveries
+//! └── gauge              counts pending deliveries, audits the queue
 //! ```
 //!
 //! Who tells whom what:
@@ -25,6 +25,7 @@
 //! Not promised: that nothing is sent twice. An actor holds nothing that may not be lost; the lease then runs out and
 //! another sends under the same delivery id.
 
+mod audit;
 mod backoff;
 #[cfg(feature = "model")]
 pub mod checker;
@@ -47,6 +48,7 @@ mod store;
 mod supervisor;
 mod vitals;
 
+pub use audit::{AuditPolicy, FindingCount, FindingKind};
 pub use backoff::{Backoff, Jitter};
 pub use config::{ConfigError, EngineConfig, RestartIntensity};
 pub use engine::{Engine, EngineChannel, StartError};

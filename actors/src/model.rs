@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::audit::{AuditPolicy, FindingCount, FindingKind};
 use crate::ids::{ChannelName, ClaimToken, DeliveryId};
 use crate::laws::{Harness, Look, Wish};
 use crate::outcome::{Reason, Settled, Status, Verdict};
@@ -248,6 +249,21 @@ impl Queue for ModelQueue {
                 PendingCount { channel: channel.clone(), pending: ages.len() as u64, oldest_age }
             })
             .collect())
+    }
+
+    /// It keeps its other promises by construction.
+    async fn audit(&self, policy: &AuditPolicy) -> Result<Vec<FindingCount>, QueueError> {
+        self.reach("auditing").await?;
+        let (store, now) = self.store();
+        let mut found: BTreeMap<(FindingKind, ChannelName), u64> = BTreeMap::new();
+        for row in store.rows.values().filter(|row| row.status == Status::Pending && !store.waits(row, now)) {
+            let kind = if row.token.is_some() { FindingKind::LeaseExpired } else { FindingKind::Overdue };
+            if row.due + policy.older_than < now {
+                *found.entry((kind, row.delivery.channel.clone())).or_default() += 1;
+            }
+        }
+        let count = |((kind, channel), found)| FindingCount { kind, channel: Some(channel), found };
+        Ok(found.into_iter().map(count).collect())
     }
 }
 

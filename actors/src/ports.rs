@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::audit::{AuditPolicy, FindingCount};
 use crate::ids::{ChannelName, ClaimToken, DeliveryId};
 use crate::outcome::{Attempted, Settled, Verdict};
 
@@ -187,6 +188,9 @@ pub trait Queue: Send + Sync + 'static {
         &self,
         channels: &[ChannelName],
     ) -> impl Future<Output = Result<Vec<PendingCount>, QueueError>> + Send;
+
+    /// Looks for broken promises, reading no more than `policy` allows and locking nothing. Empty: none found.
+    fn audit(&self, policy: &AuditPolicy) -> impl Future<Output = Result<Vec<FindingCount>, QueueError>> + Send;
 }
 
 /// Performs one attempt for a channel. The engine bounds it by the send timeout, drops it when its sender dies and

@@ -263,7 +263,7 @@ impl<Q: Queue> Supervisor<Q> {
                 Some(actor.get_cell())
             }
             ChildId::Gauge => {
-                let channels = self.channels.iter().map(|channel| channel.policy.name.clone()).collect();
+                let channels = self.channels.iter().map(|channel| channel.policy.clone()).collect();
                 let gauge = Gauge { queue, channels, config, vitals, board: self.board.clone() };
                 let (actor, _) = Actor::spawn_linked(None, gauge, (), root).await.ok()?;
                 Some(actor.get_cell())

@@ -22,7 +22,6 @@ use crate::signing::{FORM_CONTENT_TYPE, LogoutSubject, LogoutToken, SigningAlgor
 
 const NAME: &str = "backchannel_logout";
 /// A logout that comes an hour late helps nobody.
-const MAX_AGE: Duration = Duration::from_secs(3600);
 /// How long a payload of a newer release is left for a newer replica.
 const LEFT_FOR_NEWER: Duration = Duration::from_secs(60);
 
@@ -49,6 +48,9 @@ pub struct BackchannelLogout {
 }
 
 impl BackchannelLogout {
+    /// Past this age a delivery fails unsent.
+    pub const MAX_AGE: Duration = Duration::from_secs(3600);
+
     /// Sends with `client`, as `issuer` (byte-equal to `iss` of the ID tokens), signed with `keys`.
     pub fn new(directory: Arc<dyn Directory>, client: HttpsClient, issuer: String, keys: SigningKeys) -> Self {
         Self { directory, transport: Arc::new(LogoutTransport { client, issuer, keys }) }
@@ -68,7 +70,7 @@ impl Channel for BackchannelLogout {
     }
 
     fn max_age(&self) -> Duration {
-        MAX_AGE
+        Self::MAX_AGE
     }
 
     /// One for each client that received tokens from the session and registered a logout URI.

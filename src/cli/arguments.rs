@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::audit::AuditArguments;
 use super::deliveries::DeliveriesCommand;
 use super::duration;
 use super::keys::KeysCommand;
@@ -16,10 +17,12 @@ const EXAMPLES: &str = "Examples:
   postrider serve --issuer https://id.example.com --signing-key signing.pem
   postrider demo
   postrider deliveries list --status failed
+  postrider audit
   postrider deliveries retry 0190b5a4-8c7e-7c3a-9d52-3f1e6a7b8c9d
 
 Exit codes: 0 done, 1 failed, 2 wrong arguments or settings, 3 no such delivery,
-5 not allowed in the delivery's status, 7 database unreachable, 130 interrupted.";
+5 not allowed in the delivery's status, 7 database unreachable, 8 the audit found something,
+130 interrupted.";
 
 /// Outbound delivery that commits with your transaction, on PostgreSQL.
 #[derive(Debug, Parser)]
@@ -69,6 +72,8 @@ pub(super) enum Command {
     /// See deliveries, retry them, cancel them.
     #[command(subcommand)]
     Deliveries(DeliveriesCommand),
+    /// Look for broken promises in the live database; writes nothing, holds nobody up. Exit 8: something was found.
+    Audit(AuditArguments),
     /// Make signing keys, and show the public half of them.
     #[command(subcommand)]
     Keys(KeysCommand),

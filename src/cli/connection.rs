@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use sqlx::PgConnection;
 use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection, PgConnection};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::arguments::Global;
@@ -51,6 +51,45 @@ pub(super) fn pooler_failure(database: &Database, error: &PoolerError) -> Failur
 #[derive(Debug, thiserror::Error)]
 #[error("no answer within {0:?}")]
 pub(super) struct NoAnswer(pub(super) Duration);
+
+/// For all that one command asks of the database.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Does `work` over one connection to the database that is there, within a bounded time. `hint` is what to look at
+/// where there is no answer.
+pub(super) async fn ask<T>(
+    global: &Global,
+    hint: &str,
+    work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let database = Database::existing(global).await?;
+    let done = match connect(&database, global, Patience::Once).await {
+        Ok(mut connection) => {
+            let work = async {
+                let fits = crate::check_schema(&mut connection).await;
+                fits.map_err(|error| schema_failure(&database, &error))?;
+                work(&mut connection).await
+            };
+            let no_answer = || {
+                Failure::new(Exit::Unreachable, format!("the {} does not answer", database.shown()))
+                    .because(&NoAnswer(ANSWER_TIMEOUT))
+                    .advise(hint)
+            };
+            let done = tokio::time::timeout(ANSWER_TIMEOUT, work).await.unwrap_or_else(|_| Err(no_answer()));
+            // Nothing is left to be done on it.
+            let _ = tokio::time::timeout(Duration::from_secs(1), connection.close()).await;
+            done
+        }
+        Err(failure) => Err(failure),
+    };
+    database.close().await?;
+    done
+}
+
+/// For `map_err`: `doing` is what failed, as in "**listing deliveries** failed".
+pub(super) fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> Failure {
+    move |error| Failure::new(exit_of(&error), format!("{doing} failed")).because(&error)
+}
 
 /// The last error, or `None` where there was no answer at all.
 async fn attempt_until(

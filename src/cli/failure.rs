@@ -18,6 +18,8 @@ pub(super) enum Exit {
     NotAllowed = 5,
     /// The database cannot be reached.
     Unreachable = 7,
+    /// An audit found something; what, is on stdout.
+    Found = 8,
     /// SIGINT or SIGTERM came first.
     Interrupted = 130,
 }

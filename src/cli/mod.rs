@@ -4,6 +4,7 @@
 //! in `failure.rs`, and all of it is documented in `docs/cli.md`.
 
 mod arguments;
+mod audit;
 mod connection;
 mod database;
 mod deliveries;
@@ -32,17 +33,29 @@ const LEFTOVERS: Duration = Duration::from_secs(2);
 
 /// Performs what the arguments ask for. What fails is told on stderr.
 pub fn run(arguments: Arguments) -> ExitCode {
-    match perform(&arguments).and_then(|output| print(&output)) {
-        Ok(()) => ExitCode::SUCCESS,
+    match perform(&arguments).and_then(|output| print(&output.text).map(|()| output.exit)) {
+        Ok(None) => ExitCode::SUCCESS,
+        Ok(Some(exit)) => ExitCode::from(exit as u8),
         Err(failure) => failure.report(),
     }
 }
 
-/// Returns what is to be written to stdout.
-fn perform(arguments: &Arguments) -> Result<String, Failure> {
+/// What a command that did not fail is to write to stdout, and its exit code where that is not 0.
+struct Output {
+    text: String,
+    exit: Option<Exit>,
+}
+
+impl From<String> for Output {
+    fn from(text: String) -> Self {
+        Self { text, exit: None }
+    }
+}
+
+fn perform(arguments: &Arguments) -> Result<Output, Failure> {
     logging::start(&arguments.global.log)?;
     if let Command::Keys(command) = &arguments.command {
-        return keys::run(command);
+        return keys::run(command).map(Output::from);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Failed, "cannot start").because(&error))?;
@@ -51,22 +64,24 @@ fn perform(arguments: &Arguments) -> Result<String, Failure> {
     done
 }
 
-async fn perform_on_runtime(global: &Global, command: &Command) -> Result<String, Failure> {
+async fn perform_on_runtime(global: &Global, command: &Command) -> Result<Output, Failure> {
     let mut signals = Signals::install()?;
-    match command {
+    let text = match command {
+        Command::Audit(arguments) => return unless_interrupted(&mut signals, audit::run(global, arguments)).await,
         Command::Keys(command) => keys::run(command),
         // A signal is how it ends in order.
         Command::Serve(arguments) => serve::run(global, arguments, &mut signals).await.map(|()| String::new()),
         Command::Demo => unless_interrupted(&mut signals, demo::run(global)).await,
         Command::Migrate => unless_interrupted(&mut signals, migrate::run(global)).await,
         Command::Deliveries(command) => unless_interrupted(&mut signals, deliveries::run(global, command)).await,
-    }
+    };
+    text.map(Output::from)
 }
 
-async fn unless_interrupted(
+async fn unless_interrupted<T>(
     signals: &mut Signals,
-    command: impl Future<Output = Result<String, Failure>>,
-) -> Result<String, Failure> {
+    command: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     tokio::select! {
         done = command => done,
         () = signals.next() => Err(Failure::interrupted()),

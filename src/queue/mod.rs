@@ -7,6 +7,7 @@
 //! PostgreSQL as the victim of a deadlock, as with any rows.
 
 mod abandon;
+pub mod audit;
 mod channels;
 mod claim;
 mod clean_up;
@@ -28,8 +29,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use postrider_actors::{
-    ChannelName, ChannelPolicy, ClaimToken, CleanedUp, DeliveryId, Ended, Lease, PendingCount, Queue, QueueError,
-    Recorded, Retention,
+    AuditPolicy, ChannelName, ChannelPolicy, ClaimToken, CleanedUp, DeliveryId, Ended, FindingCount, Lease,
+    PendingCount, Queue, QueueError, Recorded, Retention,
 };
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres};
@@ -40,6 +41,9 @@ pub use self::list::{DeliveryRow, Listing, get, list};
 pub use self::migrate::{MigrateError, SchemaError, check_schema, migrate, oldest_supported_server};
 pub use self::operate::{OperateError, Operator, cancel, retry};
 pub use self::session::{connect, connect_options, pool_options};
+
+/// Of one statement of the actors' audit: there are several, within one call.
+const AUDIT_STATEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The queue as the actors use it, over a pool of Postrider's own.
 #[derive(Debug, Clone)]
@@ -181,6 +185,16 @@ impl Queue for PgQueue {
         let answer = count::count_pending(held.get()?, channels).await;
         let counts = held.end(answer)?;
         no_numbers.counted(&counts);
+        Ok(counts)
+    }
+
+    async fn audit(&self, policy: &AuditPolicy) -> Result<Vec<FindingCount>, QueueError> {
+        let no_findings = crate::metrics::NoFindings::unless_audited();
+        let mut held = self.connection("auditing").await?;
+        let answer = audit::audit(held.get()?, policy, AUDIT_STATEMENT_TIMEOUT).await;
+        let audit = held.end(answer)?;
+        let counts = audit.counts();
+        no_findings.audited(&counts, audit.at);
         Ok(counts)
     }
 }

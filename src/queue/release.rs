@@ -60,6 +60,7 @@ pub(super) async fn release(connection: &mut PgConnection, ended: &[EndedOrdered
               where not exists (select from locked l where l.channel = e.channel and l.ordering_key = e.ordering_key))
          update postrider.delivery_orderings o
             set unfinished = o.unfinished - l.ended,
+                released_at = statement_timestamp(),
                 held_until = greatest(o.held_until, l.held_until)
            from locked l
           where o.channel = l.channel and o.ordering_key = l.ordering_key

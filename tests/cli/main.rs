@@ -1,6 +1,7 @@
 //! The `postrider` program, run as operators run it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod audit;
 mod bad_settings;
 #[path = "../outbound/support/ca.rs"]
 mod ca;

@@ -1,6 +1,8 @@
 //! The queue and the actor tree on a real PostgreSQL.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod abandonment;
+mod audit;
 mod backlog;
 mod deadlocks;
 mod effects;

@@ -185,3 +185,35 @@ fn c36_nothing_that_decides_over_a_lease_or_a_time_in_the_queue_reads_this_hosts
     assert!(readers[0].ends_with("src/channels/backchannel_logout.rs"));
     assert!(readers[1].ends_with("src/outbound/reply.rs"));
 }
+
+/// The second migration, under a release that knows only the first, and while a host's transaction is open.
+#[tokio::test]
+async fn the_migration_for_audits_rewrites_nothing_holds_nobody_up_and_lets_an_older_release_go_on() {
+    let database = support::empty_database().await;
+    let first = include_str!("../../migrations/queue/0001_deliveries.sql");
+    let second = include_str!("../../migrations/queue/0002_audit.sql");
+    sqlx::raw_sql("create schema postrider").execute(database.pool()).await.unwrap();
+    sqlx::raw_sql(first).execute(database.pool()).await.unwrap();
+    let older = "insert into postrider.delivery_releases (channel, ordering_key) values ('laws', 'key')";
+    let host = "insert into postrider.delivery_orderings values ('laws', 'key', 1, 1)
+                    on conflict (channel, ordering_key) do update set last_ordinal = 2";
+    sqlx::query(older).execute(database.pool()).await.unwrap();
+    sqlx::query(host).execute(database.pool()).await.unwrap();
+    let file = "select pg_relation_filenode('postrider.delivery_orderings')::bigint";
+    let before: i64 = sqlx::query_scalar(file).fetch_one(database.pool()).await.unwrap();
+
+    let mut open = database.pool().begin().await.unwrap();
+    sqlx::query(host).execute(&mut *open).await.unwrap();
+    let mut migrating = database.pool().begin().await.unwrap();
+    let given_up = sqlx::raw_sql(second).execute(&mut *migrating).await.unwrap_err();
+    assert_eq!(given_up.as_database_error().and_then(|error| error.code()).as_deref(), Some("55P03"));
+    migrating.rollback().await.unwrap();
+    open.commit().await.unwrap();
+
+    let mut migrating = database.pool().begin().await.unwrap();
+    sqlx::raw_sql(second).execute(&mut *migrating).await.unwrap();
+    migrating.commit().await.unwrap();
+    assert_eq!(sqlx::query_scalar::<_, i64>(file).fetch_one(database.pool()).await.unwrap(), before, "rewritten");
+    sqlx::query(older).execute(database.pool()).await.unwrap();
+    sqlx::query(host).execute(database.pool()).await.unwrap();
+}

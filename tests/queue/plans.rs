@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use postrider::queue::{self, Listing, PgQueue};
 use postrider_actors::laws::{Harness, channel, wishes};
-use postrider_actors::{Ended, Queue, Retention, Status, Verdict};
+use postrider_actors::{AuditPolicy, Ended, Queue, Retention, Status, Verdict};
 use serde_json::Value;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection};
@@ -227,6 +227,31 @@ async fn counting_and_cleanup_go_through_an_index() {
         for node in nodes(&plan["Plan"]) {
             assert!(!(node["Relation Name"] == "deliveries" && node["Node Type"] == "Seq Scan"), "scans: {plan:#}");
         }
+    }
+}
+
+/// Ten of each: what there is beyond is not read, whatever there is of it.
+#[tokio::test]
+async fn an_audit_walks_indexes_and_no_more_of_them_than_it_was_allowed() {
+    let large = large().await;
+    let mut connection = large.connect().await;
+    let (channels, older_than, rows) = (vec![channel()], Duration::from_secs(60), 10.try_into().unwrap());
+    let policy = AuditPolicy { channels, older_than, rows };
+    let audit = queue::audit::audit(&mut connection, &policy, Duration::from_secs(10)).await.unwrap();
+    assert!(audit.looked.iter().any(|looked| looked.count == 10 && looked.part), "{audit:#?}");
+    for plan in large.plans.take() {
+        let mut walked = 0.0;
+        for node in nodes(&plan["Plan"]) {
+            let kind = node["Node Type"].as_str().unwrap();
+            assert!(!(node["Relation Name"] == "deliveries" && kind == "Seq Scan"), "scans the table: {plan:#}");
+            if node["Relation Name"] == "deliveries" {
+                let rows =
+                    node["Actual Rows"].as_f64().unwrap() + node["Rows Removed by Filter"].as_f64().unwrap_or(0.0);
+                walked += rows * node["Actual Loops"].as_f64().unwrap();
+            }
+        }
+        // Two channels; the one key is counted up to a hundred.
+        assert!(walked <= 150.0, "walked {walked}: {plan:#}");
     }
 }
 

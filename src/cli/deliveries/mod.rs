@@ -7,19 +7,13 @@ mod show;
 mod table;
 mod words;
 
-use std::time::Duration;
-
 use clap::Subcommand;
 use postrider_actors::{DeliveryId, Status};
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 
 use super::arguments::Global;
-use super::connection::{NoAnswer, Patience, connect, schema_failure};
-use super::database::Database;
-use super::failure::{Exit, Failure, exit_of};
-
-/// For all that one command asks of the database.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+use super::connection::{ask, failed};
+use super::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DeliveriesCommand {
@@ -68,28 +62,15 @@ pub(super) async fn run(global: &Global, command: &DeliveriesCommand) -> Result<
         DeliveriesCommand::Retry { by, .. } | DeliveriesCommand::Cancel { by, .. } => Some(by.operator()?),
         _ => None,
     };
-    let database = Database::existing(global).await?;
-    let done = match connect(&database, global, Patience::Once).await {
-        Ok(mut connection) => {
-            let work = perform(&database, &mut connection, command, by.as_ref());
-            let done = tokio::time::timeout(ANSWER_TIMEOUT, work).await.unwrap_or_else(|_| Err(no_answer(&database)));
-            // Nothing is left to be done on it.
-            let _ = tokio::time::timeout(Duration::from_secs(1), connection.close()).await;
-            done
-        }
-        Err(failure) => Err(failure),
-    };
-    database.close().await?;
-    done
+    let hint = "a long transaction may hold the delivery's row; see pg_stat_activity";
+    ask(global, hint, async |connection| perform(connection, command, by.as_ref()).await).await
 }
 
 async fn perform(
-    database: &Database,
     connection: &mut PgConnection,
     command: &DeliveriesCommand,
     by: Option<&crate::queue::Operator>,
 ) -> Result<String, Failure> {
-    crate::check_schema(connection).await.map_err(|error| schema_failure(database, &error))?;
     match (command, by) {
         (DeliveriesCommand::List { status, channel, limit, json }, _) => {
             let listing = crate::queue::Listing { status: *status, channel: channel.clone(), limit: *limit };
@@ -100,15 +81,4 @@ async fn perform(
         (DeliveriesCommand::Cancel { id, .. }, Some(by)) => operate::cancel(connection, *id, by).await,
         (DeliveriesCommand::Retry { .. } | DeliveriesCommand::Cancel { .. }, None) => Err(operate::nobody()),
     }
-}
-
-fn no_answer(database: &Database) -> Failure {
-    Failure::new(Exit::Unreachable, format!("the {} does not answer", database.shown()))
-        .because(&NoAnswer(ANSWER_TIMEOUT))
-        .advise("a long transaction may hold the delivery's row; see pg_stat_activity")
-}
-
-/// For `map_err`: `doing` is what failed, as in "**listing deliveries** failed".
-fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> Failure {
-    move |error| Failure::new(exit_of(&error), format!("{doing} failed")).because(&error)
 }
