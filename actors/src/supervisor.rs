@@ -320,8 +320,10 @@ impl<Q: Queue> Supervisor<Q> {
             if let Some(cell) = &entry.cell
                 && entry.vitals.busy_for().is_some_and(|busy| busy > self.longest_step(child))
             {
-                tracing::error!(actor = %child, "stuck in one message for longer than its longest step: ending it");
-                entry.ended_as = Some(RestartReason::Stuck);
+                // Said once; it ends when its thread is free again.
+                if entry.ended_as.replace(RestartReason::Stuck).is_none() {
+                    tracing::error!(actor = %child, "stuck in one message for longer than its longest step: ending it");
+                }
                 cell.kill();
             }
         }

@@ -1,6 +1,8 @@
 //! The laws against the model queue, under paused time, and what only virtual time can show.
 #![allow(clippy::unwrap_used)]
 
+mod loud;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +10,10 @@ use async_trait::async_trait;
 use postrider_actors::laws::{Harness, channel};
 use postrider_actors::model::{MarkEffect, Model, ModelQueue};
 use postrider_actors::{ActorState, Attempted, Engine, EngineChannel, EngineConfig, Lease, Outcome, Transport};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::loud::Loud;
 
 async fn model() -> Model {
     Model(ModelQueue::new())
@@ -41,12 +47,15 @@ async fn start(model: &Model) -> Engine {
     Engine::start(model.queue(), channels, EngineConfig::default(), None).await.unwrap()
 }
 
-/// Ten minutes without a database: no busy loop, no restart, and work again at once when it is back.
+/// Ten minutes without a database: no busy loop, no restart, no flood in the log, and work again at once when it is back.
 #[tokio::test(start_paused = true)]
 async fn a_queue_that_is_away_is_asked_seldom_and_found_again_soon() {
+    let loud = Loud::default();
+    let _logging = tracing_subscriber::registry().with(loud.clone()).set_default();
     let model = model().await;
     let engine = start(&model).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(loud.said(), [""; 0]);
     model.set_reachable(false).await;
     let before = model.0.calls();
     tokio::time::sleep(Duration::from_secs(600)).await;
@@ -55,9 +64,13 @@ async fn a_queue_that_is_away_is_asked_seldom_and_found_again_soon() {
     let health = engine.health();
     assert_eq!(health.channels[0].state, ActorState::DatabaseUnreachable);
     assert!(health.actors.iter().all(|actor| actor.restarts == 0));
+    // The claimer, cleanup and the gauge: each no more than once a minute.
+    let said = loud.said().len();
+    assert!((3..=30).contains(&said), "said {said} times in ten minutes");
     model.set_reachable(true).await;
     tokio::time::sleep(Duration::from_secs(6)).await;
     assert!(engine.health().is_well());
+    assert_eq!(loud.said().len(), said, "its end is no warning");
     engine.shut_down().await;
 }
 

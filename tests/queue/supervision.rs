@@ -113,7 +113,8 @@ fn blocking(blocked: DeliveryId, then: Outcome) -> (Script, mpsc::Sender<()>) {
         let wait = Arc::clone(&wait);
         async move {
             if lease.delivery.id == blocked && lease.attempt == 1 {
-                wait.lock().unwrap().recv_timeout(SOON * 2).unwrap();
+                // In place: without it tokio's timers and sockets may hang on the very thread that is blocked.
+                tokio::task::block_in_place(|| wait.lock().unwrap().recv_timeout(SOON * 2)).unwrap();
                 return then;
             }
             Outcome::Succeeded
