@@ -305,7 +305,9 @@ impl Queue for ModelQueue {
                 age: now.saturating_sub(row.status_since),
             });
         }
-        store.note(now);
+        if !leases.is_empty() {
+            store.note(now);
+        }
         Ok(leases)
     }
 
@@ -414,7 +416,9 @@ impl Queue for ModelQueue {
                 cleaned.cancelled += 1;
             }
         }
-        store.note(now);
+        if cleaned != CleanedUp::default() {
+            store.note(now);
+        }
         Ok(cleaned)
     }
 
