@@ -8,7 +8,7 @@ use crate::nemesis::KINDS;
 use crate::world::{Gap, run};
 
 fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
 /// Runs so many seeds from `first` on two threads, and shows each that fails.
@@ -37,9 +37,7 @@ fn seeds(first: u64, count: u64) {
         late += outcome.report.late_repeats;
         if !outcome.report.violations.is_empty() {
             eprintln!("seed {seed}:\n{}", outcome.report);
-            eprintln!(
-                "again: SIMULATION_SEED={seed} cargo test -p postrider-actors --features model --test simulation replay"
-            );
+            eprintln!("again: make simulate SEED={seed}");
             failed.push(seed);
         }
     }
