@@ -1,4 +1,4 @@
-# What can be done here: make demo, test, test-postgres-18, fuzz, lint, clean.
+# What can be done here: make demo, test, test-postgres-18, fuzz, simulate, lint, clean.
 
 CARGO ?= cargo
 # .ci/run adds --locked.
@@ -9,7 +9,7 @@ else
 RUN_TESTS = $(CARGO) test $(CARGO_FLAGS) --workspace --lib --bins --tests --examples
 endif
 
-.PHONY: demo test test-postgres-18 fuzz lint clean prerequisites peers
+.PHONY: demo test test-postgres-18 fuzz simulate lint clean prerequisites peers
 
 # Starts a PostgreSQL of its own and shows deliveries being made. The first build takes a few minutes.
 demo: prerequisites
@@ -28,6 +28,16 @@ test-postgres-18: prerequisites peers
 # What peers and third parties can send us: URLs, addresses, HTTP answers, Retry-After. make fuzz SECONDS=600
 fuzz:
 	scripts/fuzz.sh $(or $(SECONDS),20)
+
+# The actors on a model of the queue under faults, many seeds: make simulate SEEDS=100000; one of them again:
+# make simulate SEED=1234
+SIMULATE = $(CARGO) test $(CARGO_FLAGS) --release -p postrider-actors --features model --test simulation
+simulate:
+ifdef SEED
+	SIMULATION_SEED=$(SEED) $(SIMULATE) replay -- --nocapture
+else
+	SIMULATION_SEEDS=$(or $(SEEDS),10000) $(SIMULATE) every_promise -- --nocapture --test-threads=1
+endif
 
 lint:
 	$(CARGO) fmt --all --check

@@ -11,9 +11,9 @@ use async_trait::async_trait;
 use postrider_actors::laws::{Harness, Wish, channel, channel_named, wishes};
 use postrider_actors::model::{MarkEffect, Model, ModelQueue};
 use postrider_actors::{
-    ActorState, Attempted, ChannelName, ChannelPolicy, ChildId, ClaimToken, CleanedUp, DeliveryId, Ended, Engine,
-    EngineChannel, EngineConfig, Lease, Outcome, PendingCount, Queue, QueueError, Recorded, RestartReason, Retention,
-    Status, Transport,
+    ActorState, Attempted, AuditPolicy, ChannelName, ChannelPolicy, ChildId, ClaimToken, CleanedUp, DeliveryId, Ended,
+    Engine, EngineChannel, EngineConfig, FindingCount, Lease, Outcome, PendingCount, Queue, QueueError, Recorded,
+    RestartReason, Retention, Status, Transport,
 };
 use tokio::sync::Semaphore;
 use tracing_subscriber::layer::SubscriberExt;
@@ -61,6 +61,10 @@ impl Queue for Blocking {
 
     async fn count_pending(&self, channels: &[ChannelName]) -> Result<Vec<PendingCount>, QueueError> {
         self.queue.count_pending(channels).await
+    }
+
+    async fn audit(&self, policy: &AuditPolicy) -> Result<Vec<FindingCount>, QueueError> {
+        self.queue.audit(policy).await
     }
 }
 

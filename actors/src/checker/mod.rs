@@ -6,6 +6,8 @@ mod history;
 mod journal;
 mod repeats;
 mod report;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::collections::BTreeMap;

@@ -70,7 +70,8 @@ pub(super) async fn counters(connection: &mut PgConnection, policy: &AuditPolicy
                                       select count(*) from postrider.delivery_releases r
                                        where r.channel = o.channel and r.ordering_key = o.ordering_key), $2)
                              then 'key_miscounted' end as kind
-                   from (select * from postrider.delivery_orderings o order by o.channel, o.ordering_key limit $1) o
+                   from (select o.channel, o.ordering_key, o.last_ordinal, o.unfinished
+                           from postrider.delivery_orderings o order by o.channel, o.ordering_key limit $1) o
                   cross join lateral (
                         select count(*) as found, count(distinct d.ordinal) as ordinals,
                                (array_agg(d.id order by d.ordinal))[1] as id
@@ -103,7 +104,8 @@ pub(super) async fn releases(connection: &mut PgConnection, policy: &AuditPolicy
                 coalesce((array_agg(r.waiting) filter (where r.waiting is not null))[1:$3], '{}') as examples
            from (select r.channel, head.id as waiting,
                         case when r.postponed_at < now() - $1 then 'release_postponed' end as kind
-                   from (select * from postrider.delivery_releases r order by r.id limit $2) r
+                   from (select r.id, r.channel, r.ordering_key, r.postponed_at
+                           from postrider.delivery_releases r order by r.id limit $2) r
                    left join lateral (
                         select d.id
                           from postrider.deliveries d
