@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use postrider_actors::checker::{Answer, Receipt, Settlement, Worker};
 use postrider_actors::model::MarkEffect;
 use postrider_actors::{
-    Attempted, ChannelName, ChannelPolicy, ClaimToken, CleanedUp, DeliveryId, Ended, Lease, Outcome, PendingCount,
-    Queue, QueueError, Reason, Recorded, Retention, Transport,
+    Attempted, AuditPolicy, ChannelName, ChannelPolicy, ClaimToken, CleanedUp, DeliveryId, Ended, FindingCount, Lease,
+    Outcome, PendingCount, Queue, QueueError, Reason, Recorded, Retention, Transport,
 };
 
 use crate::nemesis;
@@ -100,6 +100,12 @@ impl Queue for SimQueue {
         self.there("counting").await?;
         let counts = self.world.queue.count_pending(channels).await?;
         self.back("counting", counts).await
+    }
+
+    async fn audit(&self, policy: &AuditPolicy) -> Result<Vec<FindingCount>, QueueError> {
+        self.there("auditing").await?;
+        let found = self.world.queue.audit(policy).await?;
+        self.back("auditing", found).await
     }
 }
 
