@@ -1,4 +1,4 @@
-# What can be done here: make demo, test, test-postgres-18, lint, clean.
+# What can be done here: make demo, test, test-postgres-18, fuzz, lint, clean.
 
 CARGO ?= cargo
 # .ci/run adds --locked.
@@ -9,7 +9,7 @@ else
 RUN_TESTS = $(CARGO) test $(CARGO_FLAGS) --workspace --lib --bins --tests --examples
 endif
 
-.PHONY: demo test test-postgres-18 lint clean prerequisites peers
+.PHONY: demo test test-postgres-18 fuzz lint clean prerequisites peers
 
 # Starts a PostgreSQL of its own and shows deliveries being made. The first build takes a few minutes.
 demo: prerequisites
@@ -25,8 +25,13 @@ test-postgres-18: prerequisites peers
 	scripts/get-postgres.sh target/postgres-18
 	POSTRIDER_PG_BIN="$(CURDIR)/target/postgres-18/bin" scripts/with-postgres.sh $(RUN_TESTS)
 
+# What peers and third parties can send us: URLs, addresses, HTTP answers, Retry-After. make fuzz SECONDS=600
+fuzz:
+	scripts/fuzz.sh $(or $(SECONDS),20)
+
 lint:
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --workspace --no-deps
 	@# The engine knows no database, no HTTP and no mail.

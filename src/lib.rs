@@ -19,6 +19,7 @@ pub mod event;
 pub mod identity;
 mod metrics;
 pub mod outbound;
+pub mod pooler;
 #[cfg(feature = "cli")]
 pub mod private_postgres;
 pub mod queue;

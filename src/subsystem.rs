@@ -6,14 +6,15 @@ use postrider_actors::{
     ChannelName, ChildId, ConfigError, Engine, EngineChannel, EngineConfig, ShutdownReport, StartError, TreeHealth,
 };
 use ractor::ActorCell;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgPool};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::channel::Channels;
-use crate::queue::{PgQueue, SchemaError, check_schema, session_options};
+use crate::pooler::{PoolerError, SessionError};
+use crate::queue::{self, PgQueue, SchemaError, check_schema};
 use crate::recorder::Recorder;
 use crate::wake::Waker;
 
@@ -42,9 +43,25 @@ pub enum SetupError {
     /// The database cannot be reached.
     #[error("the database cannot be reached")]
     Unreachable(#[source] sqlx::Error),
+    /// A pooler in transaction or statement mode stands before it.
+    #[error(transparent)]
+    Pooler(PoolerError),
+    /// It answers one connection and no second.
+    #[error("the actors need several connections at once")]
+    NoSecondConnection(#[source] SessionError),
     /// The actors did not start.
     #[error("the actors did not start")]
     Start(#[source] StartError),
+}
+
+impl From<SessionError> for SetupError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Pooler(pooler) => Self::Pooler(pooler),
+            SessionError::Unreachable(source) => Self::Unreachable(source),
+            error @ SessionError::NoSecondConnection(_) => Self::NoSecondConnection(error),
+        }
+    }
 }
 
 /// Settings of the subsystem.
@@ -203,13 +220,10 @@ pub struct Health {
 
 async fn pool(options: PgConnectOptions, channels: usize, config: &SubsystemConfig) -> Result<PgPool, SetupError> {
     let size = config.pool_size_for(channels)?;
-    let options = session_options(options, config.engine.queue_timeout);
-    let mut connection = sqlx::postgres::PgConnection::connect_with(&options).await.map_err(SetupError::Unreachable)?;
+    let timeout = config.engine.queue_timeout;
+    // Nothing is prepared before it is known that the session lasts.
+    let mut connection = queue::connect(&options, timeout).await?;
     check_schema(&mut connection).await?;
     let _ = connection.close().await;
-    let pool = PgPoolOptions::new()
-        .max_connections(size)
-        .acquire_timeout(config.engine.queue_timeout)
-        .connect_lazy_with(options);
-    Ok(pool)
+    Ok(queue::pool_options(timeout).max_connections(size).connect_lazy_with(queue::connect_options(options)))
 }

@@ -26,6 +26,8 @@
 //! another sends under the same delivery id.
 
 mod backoff;
+#[cfg(feature = "model")]
+pub mod checker;
 mod claimer;
 mod config;
 mod engine;

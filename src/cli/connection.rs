@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use sqlx::PgConnection;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions, PgConnection};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::arguments::Global;
 use super::database::Database;
 use super::failure::{Exit, Failure, exit_of};
+use crate::pooler::{PoolerError, SessionError, connect_to_session};
 use crate::queue::SchemaError;
 
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
@@ -22,18 +23,28 @@ pub(super) enum Patience {
     UntilTimeout,
 }
 
-/// Connects, however far this comes, within `--database-timeout`.
+/// Connects to a session that lasts, however far this comes, within `--database-timeout`.
 pub(super) async fn connect(database: &Database, global: &Global, patience: Patience) -> Result<PgConnection, Failure> {
     let deadline = Instant::now() + global.database_timeout;
     let again = patience == Patience::UntilTimeout || database.is_private();
     attempt_until(&database.options, deadline, again).await.map_err(|error| {
+        if let Some(SessionError::Pooler(error)) = &error {
+            return pooler_failure(database, error);
+        }
         let failure = Failure::new(Exit::Unreachable, format!("cannot connect to the {}", database.shown()));
         let failure = match &error {
+            Some(SessionError::Unreachable(source)) => failure.because(source),
             Some(error) => failure.because(error),
             None => failure.because(&NoAnswer(global.database_timeout)),
         };
         failure.advise("check --database-url (DATABASE_URL), and that the server runs and lets this machine in")
     })
+}
+
+/// A way to the database that sessions do not survive. The error says what to set.
+pub(super) fn pooler_failure(database: &Database, error: &PoolerError) -> Failure {
+    Failure::new(Exit::Usage, format!("--database-url (DATABASE_URL): the {} cannot be used", database.shown()))
+        .because(error)
 }
 
 /// No connection in time.
@@ -46,22 +57,29 @@ async fn attempt_until(
     options: &PgConnectOptions,
     deadline: Instant,
     again: bool,
-) -> Result<PgConnection, Option<sqlx::Error>> {
-    let options = options.clone().application_name("postrider");
+) -> Result<PgConnection, Option<SessionError>> {
     let mut last = None;
     loop {
-        match timeout_at(deadline, options.connect()).await {
+        match timeout_at(deadline, connect_to_session(options)).await {
             Err(_) => return Err(last),
             Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(error)) => {
                 let next = Instant::now() + BETWEEN_ATTEMPTS;
-                if !again || exit_of(&error) != Exit::Unreachable || next > deadline {
+                if !again || exit_of_session(&error) != Exit::Unreachable || next > deadline {
                     return Err(Some(error));
                 }
                 last = Some(error);
                 sleep_until(next).await;
             }
         }
+    }
+}
+
+fn exit_of_session(error: &SessionError) -> Exit {
+    match error {
+        SessionError::Pooler(_) => Exit::Usage,
+        SessionError::NoSecondConnection(_) => Exit::Unreachable,
+        SessionError::Unreachable(error) => exit_of(error),
     }
 }
 

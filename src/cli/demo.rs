@@ -7,7 +7,9 @@ use super::arguments::Global;
 use super::database::Database;
 use super::failure::{Exit, Failure};
 use crate::demo::{self, DemoError, DemoOptions};
+use crate::pooler::SessionError;
 use crate::private_postgres::default_data_folder;
+use crate::subsystem::SetupError;
 
 pub(super) async fn run(global: &Global) -> Result<String, Failure> {
     let mut global = global.clone();
@@ -39,7 +41,8 @@ fn folder_of_its_own() -> Result<PathBuf, Failure> {
 
 fn exit(error: &DemoError) -> Exit {
     match error {
-        DemoError::Unreachable(_) => Exit::Unreachable,
+        DemoError::Session(SessionError::Pooler(_)) | DemoError::Subsystem(SetupError::Pooler(_)) => Exit::Usage,
+        DemoError::Unreachable(_) | DemoError::Session(_) => Exit::Unreachable,
         _ => Exit::Failed,
     }
 }

@@ -15,7 +15,7 @@ const LOCK: i64 = 0x6465_6d6f;
 
 /// Brings the schema up to date, on a connection that is closed afterwards.
 pub(super) async fn migrate(database: &PgConnectOptions) -> Result<(), DemoError> {
-    let mut connection = database.connect().await.map_err(DemoError::Unreachable)?;
+    let mut connection = crate::pooler::connect_to_session(database).await?;
     let migrated = crate::queue::migrate(&mut connection).await;
     let _ = connection.close().await; // the server notices
     Ok(migrated?)

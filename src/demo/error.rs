@@ -4,6 +4,7 @@ use std::io;
 
 use crate::identity::{RegistrationError, RevokeError};
 use crate::outbound::HttpsSetupError;
+use crate::pooler::SessionError;
 use crate::queue::{MigrateError, OperateError};
 use crate::signing::{CryptographyFailed, SigningKeysError};
 use crate::subsystem::SetupError;
@@ -14,6 +15,9 @@ pub enum DemoError {
     /// The database cannot be reached.
     #[error("the database cannot be reached")]
     Unreachable(#[source] sqlx::Error),
+    /// It is reached through a pooler whose sessions do not last, or takes one connection only.
+    #[error(transparent)]
+    Session(SessionError),
     /// The schema could not be brought up to date.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
@@ -72,6 +76,15 @@ pub enum DemoError {
     /// What the demo says cannot be written any more.
     #[error("the demo's output cannot be written")]
     Output(#[source] io::Error),
+}
+
+impl From<SessionError> for DemoError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Unreachable(source) => Self::Unreachable(source),
+            error => Self::Session(error),
+        }
+    }
 }
 
 impl From<postrider_actors::ConfigError> for DemoError {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::pin::Pin;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -9,8 +10,7 @@ use hyper::client::conn::http1;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use postrider_actors::Reason;
-use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connect::is_tls;
 use super::metered::{Metered, OverLimit};
@@ -23,7 +23,7 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 pub const MAX_HEADERS: usize = 100;
 
 /// The future that moves bytes. It is polled by whoever waits for them, never spawned.
-pub(super) type Connection = http1::Connection<TokioIo<Metered<TlsStream<TcpStream>>>, Full<Bytes>>;
+pub(super) type Connection = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 /// A complete head, with what is needed to read on. Dropping it closes the connection.
 pub(super) struct Answer {
@@ -35,15 +35,19 @@ pub(super) struct Answer {
 /// Sends the request and waits for the final head; interim ones (RFC 9110 15.2) are skipped.
 ///
 /// In all, interim heads included, no more than [`MAX_HEAD_BYTES`] and [`MAX_BODY_BYTES`] together are read.
-pub(super) async fn exchange(stream: TlsStream<TcpStream>, request: Request<Full<Bytes>>) -> Result<Answer, Reason> {
+pub(super) async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Answer, Reason>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let io = TokioIo::new(Metered::new(stream, MAX_HEAD_BYTES + MAX_BODY_BYTES));
-    let (mut sender, mut connection) = http1::Builder::new()
+    let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEAD_BYTES) // of a head that never ends
         .max_header_size(MAX_HEAD_BYTES) // of one that came in a single read
         .max_headers(MAX_HEADERS)
         .handshake(io)
         .await
         .map_err(|error| reason_of(&error))?;
+    let mut connection: Connection = Box::pin(connection);
     let mut response = std::pin::pin!(sender.send_request(request));
     let (result, connection) = tokio::select! {
         biased;

@@ -34,3 +34,27 @@ pub use retry_after::{MAX_RETRY_AFTER, retry_after};
 pub use hyper::body::Bytes;
 pub use hyper::header;
 pub use hyper::{HeaderMap, Method};
+
+/// What a peer's bytes come to, without the network between: the way in of fuzz/. Compiled for it alone.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    use http_body_util::Full;
+    use hyper::Request;
+    use postrider_actors::Reason;
+    use tokio::io::{AsyncRead, AsyncWrite};
+    use tokio::time::Instant;
+
+    use super::{Bytes, Reply};
+
+    /// One exchange over `stream`, as after the TLS handshake.
+    ///
+    /// # Errors
+    /// Why there was no answer.
+    pub async fn exchange<S>(stream: S, deadline: Instant) -> Result<Reply, Reason>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let request = Request::post("/").header("host", "receiver.example").body(Full::new(Bytes::new()));
+        Reply::new(super::exchange::exchange(stream, request.map_err(|_| Reason::Protocol)?).await?, deadline)
+    }
+}

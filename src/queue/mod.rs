@@ -38,7 +38,7 @@ pub use self::effect::{Effect, EffectFailed};
 pub use self::list::{DeliveryRow, Listing, get, list};
 pub use self::migrate::{MigrateError, SchemaError, check_schema, migrate, oldest_supported_server};
 pub use self::operate::{OperateError, Operator, cancel, retry};
-pub use self::session::session_options;
+pub use self::session::{connect, connect_options, pool_options};
 
 /// The queue as the actors use it, over a pool of Postrider's own.
 #[derive(Debug, Clone)]

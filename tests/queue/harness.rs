@@ -9,7 +9,7 @@ use postrider::queue::{self, Effect, EffectFailed, OperateError, Operator, PgQue
 use postrider::{Event, NewDelivery, Occurred, RecordError, Recorder};
 use postrider_actors::laws::{Harness, Look, Wish, channel_named};
 use postrider_actors::{Attempted, ChannelName, DeliveryId, Lease, Outcome, Transport};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, PgPool};
 
 use crate::support::{self, TestDatabase};
@@ -94,8 +94,8 @@ pub async fn postgres() -> Postgres {
 }
 
 pub fn pool(options: PgConnectOptions) -> PgPool {
-    let options = queue::session_options(options, Duration::from_secs(5));
-    PgPoolOptions::new().max_connections(8).acquire_timeout(Duration::from_secs(2)).connect_lazy_with(options)
+    let pool = queue::pool_options(Duration::from_secs(5)).max_connections(8).acquire_timeout(Duration::from_secs(2));
+    pool.connect_lazy_with(queue::connect_options(options))
 }
 
 /// Moves every time in the queue back, which is the same as its clock going forward. Keys that an open transaction holds

@@ -5,7 +5,7 @@ use std::time::Duration;
 use postrider::queue;
 use postrider_actors::laws::{Harness, channel, wishes};
 use postrider_actors::{DeliveryId, Ended, Lease, Queue, Settled, Status, Verdict};
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 
 use crate::harness::{Postgres, Wished, operator, postgres, recorder};
 use crate::support::eventually;
@@ -217,8 +217,7 @@ async fn a_claim_never_waits_for_a_row_that_somebody_holds() {
 async fn a_process_frozen_inside_a_transaction_gives_its_locks_up() {
     let postgres = postgres().await;
     postgres.record(wishes(1, Some("key"))).await;
-    let options = queue::session_options(postgres.database.options(), Duration::from_millis(300));
-    let mut frozen = sqlx::PgConnection::connect_with(&options).await.unwrap();
+    let mut frozen = queue::connect(&postgres.database.options(), Duration::from_millis(300)).await.unwrap();
     sqlx::raw_sql("begin; select from postrider.delivery_orderings for update").execute(&mut frozen).await.unwrap();
     // It does not go on; the host comes.
     let mut host = begin(&postgres).await;

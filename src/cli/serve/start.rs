@@ -10,7 +10,7 @@ use super::http::Server;
 use super::plan::Plan;
 use super::{engine, health::Readiness};
 use crate::cli::arguments::Global;
-use crate::cli::connection::{NoAnswer, Patience, connect, schema_failure};
+use crate::cli::connection::{NoAnswer, Patience, connect, pooler_failure, schema_failure};
 use crate::cli::database::Database;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::migrate::migrate;
@@ -84,6 +84,8 @@ fn failure(database: &Database, error: &SetupError) -> Failure {
         SetupError::Unreachable(source) => {
             Failure::new(Exit::Unreachable, format!("cannot connect to the {}", database.shown())).because(source)
         }
+        SetupError::Pooler(error) => pooler_failure(database, error),
+        SetupError::NoSecondConnection(_) => Failure::of(Exit::Unreachable, error),
         SetupError::Start(_) => Failure::of(Exit::Failed, error),
     }
 }
