@@ -4,7 +4,7 @@
 //! it claims again. Everything here may be lost: senders keep an outcome until it is settled and hand it to the next
 //! claimer, and a lease that was granted to nobody runs out.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,7 @@ struct Credit<E: Send + Sync + 'static> {
 
 pub(crate) struct ClaimerState<E: Send + Sync + 'static> {
     me: Inbox<ClaimerMsg<E>>,
-    senders: HashMap<SenderIndex, Credit<E>>,
+    senders: BTreeMap<SenderIndex, Credit<E>>,
     unrecorded: Vec<Unrecorded<E>>,
     unstarted: Vec<(SenderIndex, DeliveryId, ClaimToken)>,
     outage: Outage,
@@ -64,7 +64,7 @@ impl<E: Send + Sync + 'static> ClaimerState<E> {
     }
 
     fn settle(&self, settled: impl IntoIterator<Item = (SenderIndex, ClaimToken)>) {
-        let mut by_sender: HashMap<SenderIndex, Vec<ClaimToken>> = HashMap::new();
+        let mut by_sender: BTreeMap<SenderIndex, Vec<ClaimToken>> = BTreeMap::new();
         for (sender, token) in settled {
             by_sender.entry(sender).or_default().push(token);
         }
@@ -86,7 +86,7 @@ impl<Q: Queue> Actor for Claimer<Q> {
         me.send(ClaimerMsg::Poll);
         Ok(ClaimerState {
             me,
-            senders: HashMap::new(),
+            senders: BTreeMap::new(),
             unrecorded: Vec::new(),
             unstarted: Vec::new(),
             outage: Outage::default(),
@@ -260,7 +260,7 @@ impl<Q: Queue> Claimer<Q> {
 
     /// Spreads leases over the free slots, the sender with most of them first, so that one slow sender starves nobody.
     fn grant(&self, state: &mut ClaimerState<Q::Effect>, leases: Vec<Granted>) {
-        let mut shares: HashMap<SenderIndex, Vec<Granted>> = HashMap::new();
+        let mut shares: BTreeMap<SenderIndex, Vec<Granted>> = BTreeMap::new();
         for granted in leases {
             let roomiest = state.senders.iter_mut().max_by_key(|(_, credit)| credit.free_slots);
             if let Some((index, credit)) = roomiest.filter(|(_, credit)| credit.free_slots > 0) {

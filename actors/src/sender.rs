@@ -3,7 +3,7 @@
 //! Attempts are tasks in a set that the sender's state owns, so that they are aborted when the sender dies, however it
 //! dies. A slot is free again when its attempt's outcome is settled, not before.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -31,10 +31,10 @@ pub(crate) struct SenderState<E: Send + Sync + 'static> {
     claimer: Option<Inbox<ClaimerMsg<E>>>,
     attempts: JoinSet<()>,
     // By token, not by delivery: one that an operator retried in mid-attempt may be here twice.
-    in_flight: HashSet<ClaimToken>,
-    unsettled: HashMap<ClaimToken, Unrecorded<E>>,
+    in_flight: BTreeSet<ClaimToken>,
+    unsettled: BTreeMap<ClaimToken, Unrecorded<E>>,
     /// Leases on their way back unstarted.
-    returning: HashSet<ClaimToken>,
+    returning: BTreeSet<ClaimToken>,
     draining: bool,
 }
 
@@ -58,9 +58,9 @@ impl<E: Clone + Send + Sync + 'static> Actor for Sender<E> {
             me: Inbox::new(me, Arc::clone(&self.vitals)),
             claimer,
             attempts: JoinSet::new(),
-            in_flight: HashSet::new(),
-            unsettled: HashMap::new(),
-            returning: HashSet::new(),
+            in_flight: BTreeSet::new(),
+            unsettled: BTreeMap::new(),
+            returning: BTreeSet::new(),
             draining: false,
         };
         self.register(&state);

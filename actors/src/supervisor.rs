@@ -3,7 +3,7 @@
 //! one_for_one with an intensity limit. A child past the limit is reported as down and tried again at the longest
 //! wait, while all others go on. A queue that does not answer ends no child, so it never counts as a restart.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -66,9 +66,9 @@ struct Child {
 
 pub(crate) struct SupervisorState<E: Send + Sync + 'static> {
     me: Inbox<SupervisorMsg>,
-    children: HashMap<ChildId, Child>,
-    claimers: HashMap<ChannelName, Inbox<ClaimerMsg<E>>>,
-    senders: HashMap<(ChannelName, SenderIndex), Inbox<SenderMsg<E>>>,
+    children: BTreeMap<ChildId, Child>,
+    claimers: BTreeMap<ChannelName, Inbox<ClaimerMsg<E>>>,
+    senders: BTreeMap<(ChannelName, SenderIndex), Inbox<SenderMsg<E>>>,
     shutdown: Option<Shutdown>,
     _watch: Option<Timer>,
 }
@@ -90,9 +90,9 @@ impl<Q: Queue> Actor for Supervisor<Q> {
         let watch = me.send_after(WATCH_INTERVAL, SupervisorMsg::Watch);
         Ok(SupervisorState {
             me,
-            children: HashMap::new(),
-            claimers: HashMap::new(),
-            senders: HashMap::new(),
+            children: BTreeMap::new(),
+            claimers: BTreeMap::new(),
+            senders: BTreeMap::new(),
             shutdown: None,
             _watch: Some(watch),
         })
