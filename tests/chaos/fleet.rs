@@ -8,6 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Child;
 use tokio::sync::Mutex;
 
+use crate::clock::Clock;
 use crate::processes::{Signal, again, send};
 use crate::proxy::Proxy;
 use crate::replica::{ORDERS, Orders};
@@ -21,6 +22,7 @@ pub struct Fleet {
     test: &'static str,
     roots: PathBuf,
     folder: PathBuf,
+    clock: Clock,
     pub proxies: Vec<Proxy>,
     places: Vec<Mutex<Place>>,
     started: AtomicU32,
@@ -28,9 +30,9 @@ pub struct Fleet {
 
 impl Fleet {
     /// Starts a replica behind each proxy, by running `test` again.
-    pub async fn start(test: &'static str, roots: PathBuf, folder: PathBuf, proxies: Vec<Proxy>) -> Self {
+    pub async fn start(test: &'static str, roots: PathBuf, folder: PathBuf, clock: Clock, proxies: Vec<Proxy>) -> Self {
         let places = proxies.iter().map(|_| Mutex::new(Place { process: None, replica: 0 })).collect();
-        let fleet = Self { test, roots, folder, proxies, places, started: AtomicU32::new(0) };
+        let fleet = Self { test, roots, folder, clock, proxies, places, started: AtomicU32::new(0) };
         fleet.mend().await;
         fleet
     }
@@ -78,6 +80,7 @@ impl Fleet {
             roots: self.roots.clone(),
             log: self.log(place.replica),
             watched: Self::is_watched(index),
+            clock: self.clock,
         };
         let orders = serde_json::to_string(&orders).unwrap();
         place.process = Some(again(self.test, &[(ORDERS, &orders)], &self.folder.join("replicas.log")));

@@ -51,15 +51,15 @@ struct Seen {
 pub fn hits(journal: &[Transition], received: &[Received], lines: &[Line]) -> BTreeMap<Gap, usize> {
     let mut seen: HashMap<Uuid, Seen> = HashMap::new();
     for line in lines {
-        match *line {
-            Line::Began { token, .. } => seen.entry(token).or_default().began = true,
-            Line::Ended { token, .. } => seen.entry(token).or_default().ended = true,
+        match line {
+            Line::Began { token, .. } => seen.entry(*token).or_default().began = true,
+            Line::Ended { token, .. } => seen.entry(*token).or_default().ended = true,
             Line::Dropped { .. } => {}
-            Line::Recording { token, .. } => seen.entry(token).or_default().recording += 1,
+            Line::Recording { token, .. } => seen.entry(*token).or_default().recording += 1,
             Line::Settled { token, settled, .. } => {
-                let seen = seen.entry(token).or_default();
+                let seen = seen.entry(*token).or_default();
                 seen.settled += 1;
-                seen.recorded |= settled == Came::Recorded;
+                seen.recorded |= matches!(settled, Came::Recorded(_));
             }
         }
     }

@@ -11,7 +11,6 @@ pub struct RowState {
     pub attempt: u32,
     pub due: i64,
     pub claimable: bool,
-    pub error: Option<String>,
 }
 
 #[derive(Debug, Clone, serde::Serialize)]
@@ -25,16 +24,16 @@ pub struct Transition {
 pub async fn attach(connection: &mut PgConnection) {
     sqlx::raw_sql(
         "create schema chaos;
-         create type chaos.state as (status text, token uuid, attempt integer, due timestamptz, claimable boolean, error text);
+         create type chaos.state as (status text, token uuid, attempt integer, due timestamptz, claimable boolean);
          create table chaos.journal (
              entry    bigint generated always as identity primary key,
              delivery uuid not null,
-             at       timestamptz not null default clock_timestamp(),
+             at       timestamptz not null default statement_timestamp(),
              before   chaos.state,
              after    chaos.state
          );
          create function chaos.state_of(d postrider.deliveries) returns chaos.state language sql as
-             $$ select row(d.status, d.claim_token, d.attempt, d.due_at, d.claimable, d.last_error)::chaos.state $$;
+             $$ select row(d.status, d.claim_token, d.attempt, d.due_at, d.claimable)::chaos.state $$;
          create function chaos.note() returns trigger language plpgsql as $$
          begin
              if tg_op = 'INSERT' then
@@ -55,11 +54,11 @@ pub async fn attach(connection: &mut PgConnection) {
     .unwrap();
 }
 
-type Columns = (Option<String>, Option<Uuid>, Option<i32>, Option<i64>, Option<bool>, Option<String>);
+type Columns = (Option<String>, Option<Uuid>, Option<i32>, Option<i64>, Option<bool>);
 
-fn state((status, token, attempt, due, claimable, error): Columns) -> Option<RowState> {
+fn state((status, token, attempt, due, claimable): Columns) -> Option<RowState> {
     let attempt = attempt.unwrap_or_default().try_into().unwrap();
-    Some(RowState { status: status?, token, attempt, due: due?, claimable: claimable?, error })
+    Some(RowState { status: status?, token, attempt, due: due?, claimable: claimable? })
 }
 
 /// All of it, in the order of each row's changes.
@@ -73,22 +72,20 @@ pub async fn read(connection: &mut PgConnection) -> Vec<Transition> {
         before_attempt: Option<i32>,
         before_due: Option<i64>,
         before_claimable: Option<bool>,
-        before_error: Option<String>,
         after_status: Option<String>,
         after_token: Option<Uuid>,
         after_attempt: Option<i32>,
         after_due: Option<i64>,
         after_claimable: Option<bool>,
-        after_error: Option<String>,
     }
     let entries: Vec<Entry> = sqlx::query_as(
         "select delivery, (extract(epoch from at) * 1000000)::bigint as at,
                 (before).status as before_status, (before).token as before_token, (before).attempt as before_attempt,
                 (extract(epoch from (before).due) * 1000000)::bigint as before_due,
-                (before).claimable as before_claimable, (before).error as before_error,
+                (before).claimable as before_claimable,
                 (after).status as after_status, (after).token as after_token, (after).attempt as after_attempt,
                 (extract(epoch from (after).due) * 1000000)::bigint as after_due,
-                (after).claimable as after_claimable, (after).error as after_error
+                (after).claimable as after_claimable
            from chaos.journal
           order by entry",
     )
@@ -98,15 +95,14 @@ pub async fn read(connection: &mut PgConnection) -> Vec<Transition> {
     let transitions = entries.into_iter().map(|e| Transition {
         delivery: e.delivery,
         at: e.at,
-        before: state((
-            e.before_status,
-            e.before_token,
-            e.before_attempt,
-            e.before_due,
-            e.before_claimable,
-            e.before_error,
-        )),
-        after: state((e.after_status, e.after_token, e.after_attempt, e.after_due, e.after_claimable, e.after_error)),
+        before: state((e.before_status, e.before_token, e.before_attempt, e.before_due, e.before_claimable)),
+        after: state((e.after_status, e.after_token, e.after_attempt, e.after_due, e.after_claimable)),
     });
     transitions.collect()
+}
+
+/// The database's clock, in the journal's terms.
+pub async fn now(connection: &mut PgConnection) -> i64 {
+    let now = sqlx::query_scalar("select (extract(epoch from statement_timestamp()) * 1000000)::bigint");
+    now.fetch_one(connection).await.unwrap()
 }

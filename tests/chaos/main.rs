@@ -9,10 +9,12 @@ mod channel;
 mod clock;
 mod cluster;
 mod dice;
+mod failover;
 mod fleet;
 mod gaps;
 mod hosts;
 mod journal;
+mod judge;
 mod nemesis;
 mod operator;
 mod processes;
@@ -24,6 +26,8 @@ mod report;
 mod scratch;
 mod settings;
 mod storm;
+#[path = "../support/mod.rs"]
+mod support;
 mod worker_log;
 
 /// The whole of it. What delivers is this test, run again in processes of its own.
@@ -33,4 +37,13 @@ fn nothing_is_lost_unexplained_or_out_of_order_whatever_breaks() {
         return replica::run(&orders);
     }
     storm::run("nothing_is_lost_unexplained_or_out_of_order_whatever_breaks");
+}
+
+/// Replicas of their own, as above.
+#[test]
+fn a_failover_to_a_synchronous_standby_loses_nothing_acknowledged_and_keeps_order() {
+    if let Ok(orders) = std::env::var(replica::ORDERS) {
+        return replica::run(&orders);
+    }
+    failover::run("a_failover_to_a_synchronous_standby_loses_nothing_acknowledged_and_keeps_order");
 }

@@ -66,6 +66,27 @@ impl FaultKind {
     ];
 }
 
+impl FaultKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SenderKilled => "sender killed",
+            Self::ClaimerKilled => "claimer killed",
+            Self::CleanupOrGaugeKilled => "cleanup or gauge killed",
+            Self::SupervisorKilled => "supervisor killed",
+            Self::ReplicaKilled => "replica killed",
+            Self::ReplicaFrozen => "replica frozen",
+            Self::PostmasterKilled => "postmaster killed",
+            Self::DatabaseRestarted => "database restarted",
+            Self::SessionsTerminated => "sessions terminated",
+            Self::ConnectionsCut => "connections cut",
+            Self::CommitCutBefore => "cut before a commit",
+            Self::CommitCutAfter => "cut after a commit",
+            Self::Stalled => "connections stalled",
+            Self::ReceiverOut => "receiver out",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub struct Fault {
     pub kind: FaultKind,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use postrider::channel::Channels;
 use postrider::outbound::{HttpsClient, HttpsConfig};
-use postrider::queue::{Effect, PgQueue, session_options};
+use postrider::queue::{Effect, PgQueue, connect_options, pool_options};
 use postrider::{Subsystem, SubsystemConfig};
 use postrider_actors::{
     ChannelName, ChannelPolicy, ChildId, ClaimToken, CleanedUp, DeliveryId, Ended, Engine, EngineChannel, Lease,
@@ -17,9 +17,10 @@ use postrider_actors::{
 };
 use serde::{Deserialize, Serialize};
 use sqlx::ConnectOptions;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::PgConnectOptions;
 
 use crate::channel::{loopback, name, posting};
+use crate::clock::Clock;
 use crate::settings::{SEND_TIMEOUT, engine};
 use crate::worker_log::WorkerLog;
 
@@ -34,6 +35,7 @@ pub struct Orders {
     pub roots: PathBuf,
     pub log: PathBuf,
     pub watched: bool,
+    pub clock: Clock,
 }
 
 /// What can be killed in a replica, as a line of its input.
@@ -59,7 +61,7 @@ enum Running {
 /// Runs until its input ends, or its supervisor does.
 pub fn run(orders: &str) {
     let orders: Orders = serde_json::from_str(orders).unwrap();
-    let log = WorkerLog::open(&orders.log, orders.replica);
+    let log = WorkerLog::open(&orders.log, orders.replica, orders.clock);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let running = runtime.block_on(start(&orders, log));
     let kills = match &running {
@@ -117,8 +119,7 @@ async fn start(orders: &Orders, log: WorkerLog) -> Running {
 
 async fn watched(options: PgConnectOptions, channels: &Channels, log: WorkerLog) -> Engine {
     let config = engine();
-    let pool = PgPoolOptions::new().max_connections(6).acquire_timeout(config.queue_timeout);
-    let pool = pool.connect_lazy_with(session_options(options, config.queue_timeout));
+    let pool = pool_options(config.queue_timeout).max_connections(6).connect_lazy_with(connect_options(options));
     let engine_channels = channels.iter().zip(channels.policies());
     let engine_channels =
         engine_channels.map(|(channel, policy)| EngineChannel { policy, transport: channel.transport() }).collect();

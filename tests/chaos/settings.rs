@@ -57,37 +57,38 @@ impl Size {
         let seed = std::env::var("POSTRIDER_CHAOS_SEED").ok().filter(|seed| !seed.is_empty());
         let seed = seed.map_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 32, |seed| seed.parse().unwrap());
         let long = std::env::var("POSTRIDER_CHAOS_LONG").is_ok_and(|long| !long.is_empty() && long != "0");
-        let (millis, secs) = (Duration::from_millis, Duration::from_secs);
-        if long {
-            Self {
-                seed,
-                long,
-                replicas: 3,
-                hosts: 8,
-                transactions_per_host: 900,
-                keys: 500,
-                storm: secs(300),
-                kill_actor_every: millis(50),
-                kill_replica_every: secs(3),
-                freeze_every: secs(7),
-                database_fault_every: secs(7),
-                cut_every: secs(2),
-            }
-        } else {
-            Self {
-                seed,
-                long,
-                replicas: 3,
-                hosts: 6,
-                transactions_per_host: 350,
-                keys: 200,
-                storm: secs(45),
-                kill_actor_every: millis(150),
-                kill_replica_every: secs(4),
-                freeze_every: secs(6),
-                database_fault_every: secs(7),
-                cut_every: millis(1200),
-            }
+        if long { Self::long(seed) } else { Self::short(seed) }
+    }
+
+    /// A minute or so.
+    pub fn short(seed: u64) -> Self {
+        Self {
+            seed,
+            long: false,
+            replicas: 3,
+            hosts: 6,
+            transactions_per_host: 350,
+            keys: 200,
+            storm: Duration::from_secs(45),
+            kill_actor_every: Duration::from_millis(150),
+            kill_replica_every: Duration::from_secs(4),
+            freeze_every: Duration::from_secs(6),
+            database_fault_every: Duration::from_secs(7),
+            cut_every: Duration::from_millis(1200),
+        }
+    }
+
+    /// 10,000 deliveries, 100 processes and 20 postmasters killed, an actor every 50 ms.
+    fn long(seed: u64) -> Self {
+        Self {
+            long: true,
+            hosts: 8,
+            transactions_per_host: 1320,
+            keys: 500,
+            storm: Duration::from_secs(330),
+            kill_actor_every: Duration::from_millis(50),
+            kill_replica_every: Duration::from_secs(3),
+            ..Self::short(seed)
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::fleet::Fleet;
 use crate::hosts::Host;
+use crate::journal::Transition;
 use crate::nemesis::{World, keep_replicas_running, storm};
 use crate::operator::Desk;
 use crate::proxy::Proxy;
@@ -23,7 +24,8 @@ use crate::record::Log;
 use crate::report::Summary;
 use crate::scratch::Scratch;
 use crate::settings::{BACKOFF_CAP, LEASE, Size};
-use crate::{gaps, journal, worker_log};
+use crate::worker_log::Line;
+use crate::{gaps, journal, judge, worker_log};
 
 /// For a busy machine, and for keys that must be worked off one by one.
 const MARGIN: Duration = Duration::from_secs(20);
@@ -49,7 +51,7 @@ async fn judged(test: &'static str, size: Size, scratch: &Scratch) {
     }
     let hosts = Proxy::start(cluster.socket()).await;
     let receiver = Receiver::start(&ca, clock, size.seed, &scratch.path().join("received.jsonl")).await;
-    let fleet = Fleet::start(test, ca.path().to_owned(), scratch.path().to_owned(), proxies).await;
+    let fleet = Fleet::start(test, ca.path().to_owned(), scratch.path().to_owned(), clock, proxies).await;
     let cluster = Mutex::new(cluster);
     let world = Arc::new(World { size: size.clone(), clock, log: Arc::clone(&log), cluster, fleet, hosts, receiver });
 
@@ -85,59 +87,39 @@ async fn judged(test: &'static str, size: Size, scratch: &Scratch) {
 
     // Nothing breaks any more.
     world.receiver.only_success();
-    let desk = Desk { options: through_proxy, clock, log: Arc::clone(&log) };
     let mut connection = world.cluster.lock().await.connect().await;
-    let drain_deadline = longest_wait(&mut connection).await + LEASE + BACKOFF_CAP + MARGIN;
-    let from = clock.now();
-    loop {
-        let failed = desk.retry_all_failed().await;
-        let unfinished: i64 = sqlx::query_scalar("select count(*) from postrider.deliveries where status = 'pending'")
-            .fetch_one(&mut connection)
-            .await
-            .unwrap();
-        if unfinished == 0 && failed == 0 {
-            break;
-        }
-        // What has not drained by then the checker tells one by one.
-        if clock.now() - from > drain_deadline {
-            println!("{unfinished} deliveries have not drained in {drain_deadline:?}");
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    let drained_in = clock.now() - from;
+    let drained = drain(&log, clock, through_proxy, &mut connection).await;
     run_over.cancel();
     while let Some(ended) = tasks.join_next().await {
         ended.unwrap();
     }
-    for place in 0..world.fleet.len() {
-        world.fleet.kill(place).await;
-    }
-
-    let journal = journal::read(&mut connection).await;
-    let received = world.receiver.received();
-    let lines: Vec<_> =
-        (1..=world.fleet.started()).flat_map(|replica| worker_log::read(&world.fleet.log(replica))).collect();
-    scratch.write("commits.jsonl", &log.commits());
-    scratch.write("journal.jsonl", &journal);
-    scratch.write("acts.jsonl", &log.acts());
-    scratch.write("faults.jsonl", &log.faults());
-    let summary = Summary {
-        gaps: gaps::hits(&journal, &received, &lines),
-        size,
-        commits: log.commits(),
-        acts: log.acts(),
-        faults: log.faults(),
-        received,
-        processes: world.fleet.started(),
-        turned_away: world.receiver.turned_away(),
-        drained_in,
-        drain_deadline,
-    };
-    println!("{summary}");
-    let missing = summary.missing();
+    let evidence = evidence(size, &log, &world.fleet, &world.receiver, clock, &mut connection, drained).await;
+    let missing = evidence.summary.missing();
+    evidence.judged(scratch);
     assert!(missing.is_empty(), "a run without these proves nothing: {missing:?}");
-    assert!(drained_in <= drain_deadline, "not drained");
+}
+
+/// Waits until nothing is pending and nothing has failed: what failed is retried. How long it took, and may take.
+pub async fn drain(
+    log: &Arc<Log>,
+    clock: Clock,
+    options: PgConnectOptions,
+    connection: &mut PgConnection,
+) -> (Duration, Duration) {
+    let desk = Desk { options, clock, log: Arc::clone(log) };
+    let (from, deadline) = (clock.now(), longest_wait(connection).await + LEASE + BACKOFF_CAP + MARGIN);
+    loop {
+        let failed = desk.retry_all_failed().await;
+        let pending: i64 = sqlx::query_scalar("select count(*) from postrider.deliveries where status = 'pending'")
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap();
+        // What has not drained by then the checker tells one by one.
+        if (pending == 0 && failed == 0) || clock.now() - from > deadline {
+            return (clock.now() - from, deadline);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// Until the last lease and the last wait that stand now are over: a lease over one that ran out is longer.
@@ -151,4 +133,59 @@ async fn longest_wait(connection: &mut PgConnection) -> Duration {
     .await
     .unwrap();
     Duration::from_secs_f64(seconds)
+}
+
+/// All that was seen of a run that is over.
+pub struct Evidence {
+    pub summary: Summary,
+    journal: Vec<Transition>,
+    lines: Vec<Line>,
+    ended_at: Duration,
+    queue_ended_at: i64,
+}
+
+/// Ends the replicas and collects it.
+pub async fn evidence(
+    size: Size,
+    log: &Log,
+    fleet: &Fleet,
+    receiver: &Receiver,
+    clock: Clock,
+    connection: &mut PgConnection,
+    (drained_in, drain_deadline): (Duration, Duration),
+) -> Evidence {
+    for place in 0..fleet.len() {
+        fleet.kill(place).await;
+    }
+    let (ended_at, queue_ended_at) = (clock.now(), journal::now(connection).await);
+    let (journal, received) = (journal::read(connection).await, receiver.received());
+    let lines: Vec<_> = (1..=fleet.started()).flat_map(|replica| worker_log::read(&fleet.log(replica))).collect();
+    let summary = Summary {
+        gaps: gaps::hits(&journal, &received, &lines),
+        size,
+        commits: log.commits(),
+        acts: log.acts(),
+        faults: log.faults(),
+        received,
+        processes: fleet.started(),
+        turned_away: receiver.turned_away(),
+        drained_in,
+        drain_deadline,
+    };
+    Evidence { summary, journal, lines, ended_at, queue_ended_at }
+}
+
+impl Evidence {
+    /// Lets the checker judge it, and tells what it came to.
+    pub fn judged(self, scratch: &Scratch) {
+        let Self { summary, journal, lines, ended_at, queue_ended_at } = self;
+        scratch.write("commits.jsonl", &summary.commits);
+        scratch.write("acts.jsonl", &summary.acts);
+        scratch.write("faults.jsonl", &summary.faults);
+        scratch.write("journal.jsonl", &journal);
+        let report = judge::judge(&summary, &journal, &lines, ended_at, queue_ended_at, MARGIN);
+        println!("{summary}{report}");
+        assert!(report.is_clean(), "rules were broken: {}", report.violations.len());
+        assert!(summary.drained_in <= summary.drain_deadline, "the backlog did not drain");
+    }
 }

@@ -4,10 +4,13 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use postrider_actors::{Ended, Lease, Outcome, Settled, Verdict};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+
+use crate::clock::Clock;
 
 /// One line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,7 +24,7 @@ pub enum Line {
     /// The queue was asked to record this.
     Recording { delivery: Uuid, token: Uuid, verdict: Word },
     /// What came of it; without this line nothing is known.
-    Settled { delivery: Uuid, token: Uuid, verdict: Word, settled: Came },
+    Settled { delivery: Uuid, token: Uuid, verdict: Word, settled: Came, replica: u32, at: Duration },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +35,10 @@ pub enum Word {
     Failed,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Came {
-    Recorded,
+    /// The row then had this status.
+    Recorded(String),
     LeaseLost,
     EffectFailed,
     Unrecorded,
@@ -54,7 +58,7 @@ impl From<Verdict> for Word {
 impl From<Settled> for Came {
     fn from(settled: Settled) -> Self {
         match settled {
-            Settled::Recorded(_) => Self::Recorded,
+            Settled::Recorded(status) => Self::Recorded(status.to_string()),
             Settled::LeaseLost => Self::LeaseLost,
             Settled::EffectFailed => Self::EffectFailed,
             Settled::Unrecorded => Self::Unrecorded,
@@ -66,12 +70,13 @@ impl From<Settled> for Came {
 pub struct WorkerLog {
     file: Arc<File>,
     replica: u32,
+    clock: Clock,
 }
 
 impl WorkerLog {
-    pub fn open(path: &Path, replica: u32) -> Self {
+    pub fn open(path: &Path, replica: u32, clock: Clock) -> Self {
         let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-        Self { file: Arc::new(file), replica }
+        Self { file: Arc::new(file), replica, clock }
     }
 
     pub const fn replica(&self) -> u32 {
@@ -91,7 +96,8 @@ impl WorkerLog {
 
     pub fn settled<E>(&self, ended: &Ended<E>, settled: Settled) {
         let (delivery, token) = (ended.delivery.as_uuid(), ended.token.as_uuid());
-        self.write(&Line::Settled { delivery, token, verdict: ended.verdict.into(), settled: settled.into() });
+        let (verdict, settled) = (ended.verdict.into(), settled.into());
+        self.write(&Line::Settled { delivery, token, verdict, settled, replica: self.replica, at: self.clock.now() });
     }
 }
 
