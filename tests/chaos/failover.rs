@@ -94,7 +94,7 @@ async fn judged(test: &'static str, scratch: &Scratch) {
     let drained = drain(&log, clock, options, &mut connection).await;
     assert!(fleet.mend().await.is_empty(), "a replica ended by itself");
     assert_eq!(fleet.started() as usize, size.replicas, "the replicas came back by themselves");
-    evidence(size, &log, &fleet, &receiver, clock, &mut connection, drained).await.judged(scratch);
+    evidence(size, &log, &fleet, &receiver, &mut connection, drained).await.judged(scratch);
 }
 
 /// A copy of the primary that follows it: of its files while it stands still, which takes no program but cp.

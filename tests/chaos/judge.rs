@@ -17,14 +17,7 @@ use crate::report::Summary;
 use crate::settings::{BACKOFF_CAP, LEASE, SEND_TIMEOUT};
 use crate::worker_log::{self, Line};
 
-pub fn judge(
-    seen: &Summary,
-    journal: &[Transition],
-    lines: &[Line],
-    _ended_at: Duration,
-    queue_ended_at: i64,
-    margin: Duration,
-) -> Report {
+pub fn judge(seen: &Summary, journal: &[Transition], lines: &[Line], queue_ended_at: i64, margin: Duration) -> Report {
     let rules = Rules {
         send_timeout: SEND_TIMEOUT,
         drained_within: LEASE + BACKOFF_CAP + margin,

@@ -93,7 +93,7 @@ async fn judged(test: &'static str, size: Size, scratch: &Scratch) {
     while let Some(ended) = tasks.join_next().await {
         ended.unwrap();
     }
-    let evidence = evidence(size, &log, &world.fleet, &world.receiver, clock, &mut connection, drained).await;
+    let evidence = evidence(size, &log, &world.fleet, &world.receiver, &mut connection, drained).await;
     let missing = evidence.summary.missing();
     evidence.judged(scratch);
     assert!(missing.is_empty(), "a run without these proves nothing: {missing:?}");
@@ -140,7 +140,6 @@ pub struct Evidence {
     pub summary: Summary,
     journal: Vec<Transition>,
     lines: Vec<Line>,
-    ended_at: Duration,
     queue_ended_at: i64,
 }
 
@@ -150,14 +149,13 @@ pub async fn evidence(
     log: &Log,
     fleet: &Fleet,
     receiver: &Receiver,
-    clock: Clock,
     connection: &mut PgConnection,
     (drained_in, drain_deadline): (Duration, Duration),
 ) -> Evidence {
     for place in 0..fleet.len() {
         fleet.kill(place).await;
     }
-    let (ended_at, queue_ended_at) = (clock.now(), journal::now(connection).await);
+    let queue_ended_at = journal::now(connection).await;
     let (journal, received) = (journal::read(connection).await, receiver.received());
     let lines: Vec<_> = (1..=fleet.started()).flat_map(|replica| worker_log::read(&fleet.log(replica))).collect();
     let summary = Summary {
@@ -172,18 +170,18 @@ pub async fn evidence(
         drained_in,
         drain_deadline,
     };
-    Evidence { summary, journal, lines, ended_at, queue_ended_at }
+    Evidence { summary, journal, lines, queue_ended_at }
 }
 
 impl Evidence {
     /// Lets the checker judge it, and tells what it came to.
     pub fn judged(self, scratch: &Scratch) {
-        let Self { summary, journal, lines, ended_at, queue_ended_at } = self;
+        let Self { summary, journal, lines, queue_ended_at } = self;
         scratch.write("commits.jsonl", &summary.commits);
         scratch.write("acts.jsonl", &summary.acts);
         scratch.write("faults.jsonl", &summary.faults);
         scratch.write("journal.jsonl", &journal);
-        let report = judge::judge(&summary, &journal, &lines, ended_at, queue_ended_at, MARGIN);
+        let report = judge::judge(&summary, &journal, &lines, queue_ended_at, MARGIN);
         println!("{summary}{report}");
         assert!(report.is_clean(), "rules were broken: {}", report.violations.len());
         assert!(summary.drained_in <= summary.drain_deadline, "the backlog did not drain");
