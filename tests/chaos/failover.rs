@@ -42,7 +42,8 @@ async fn judged(test: &'static str, scratch: &Scratch) {
     let mut connection = primary.connect().await;
     postrider::migrate(&mut connection).await.unwrap();
     journal::attach(&mut connection).await;
-    let standby = standby_of(&mut primary, &scratch.path().join("standby")).await;
+    let replication = Proxy::start(primary.socket()).await;
+    let standby = standby_of(&mut primary, &scratch.path().join("standby"), &replication).await;
     let mut connection = primary.connect().await;
     // From here on a commit is acknowledged only once the standby has it.
     for statement in ["alter system set synchronous_standby_names = 'standby'", "select pg_reload_conf()"] {
@@ -53,6 +54,7 @@ async fn judged(test: &'static str, scratch: &Scratch) {
         state.fetch_optional(&mut connection).await.unwrap().as_deref() == Some("sync")
     })
     .await;
+    let mut on_primary = connection;
 
     let mut proxies = Vec::new();
     for _ in 0..size.replicas {
@@ -74,8 +76,15 @@ async fn judged(test: &'static str, scratch: &Scratch) {
     })
     .await;
     let from = clock.now();
-    primary.kill().await;
+    // The standby hears nothing for a moment before: what it has not heard of was acknowledged to nobody.
     let mut connection = standby.connect().await;
+    replication.stall(1, true);
+    support::eventually(Duration::from_secs(2), "commits wait for the standby", async || {
+        let waiting = "select count(*) > 3 from pg_stat_activity where wait_event = 'SyncRep'";
+        sqlx::query_scalar::<_, bool>(waiting).fetch_one(&mut on_primary).await.unwrap()
+    })
+    .await;
+    primary.kill().await;
     let promoted: bool = sqlx::query_scalar("select pg_promote()").fetch_one(&mut connection).await.unwrap();
     assert!(promoted, "the standby was not promoted");
     for way in fleet.proxies.iter().chain([&hosts_way]) {
@@ -87,6 +96,8 @@ async fn judged(test: &'static str, scratch: &Scratch) {
     while let Some(ended) = recording.join_next().await {
         ended.unwrap();
     }
+    let unknown = log.commits().iter().any(|commit| commit.fate == Fate::Unknown);
+    assert!(unknown, "no commit was under way when the primary was killed");
     let after = log.commits().iter().filter(|commit| commit.fate == Fate::Committed).count();
     assert!(after > before, "nothing was recorded after the failover");
 
@@ -98,9 +109,8 @@ async fn judged(test: &'static str, scratch: &Scratch) {
 }
 
 /// A copy of the primary that follows it: of its files while it stands still, which takes no program but cp.
-async fn standby_of(primary: &mut Cluster, folder: &Path) -> Cluster {
-    let follows =
-        format!("host={} user=postgres application_name=standby", primary.socket().parent().unwrap().display());
+async fn standby_of(primary: &mut Cluster, folder: &Path, way: &Proxy) -> Cluster {
+    let follows = format!("{}&application_name=standby", way.url());
     // A folder of the private server's own making, whose cluster is then the primary's.
     let mut standby = Cluster::start(folder, &[("primary_conninfo", &follows), ("hot_standby", "on")]).await;
     standby.stop().await;
