@@ -29,7 +29,7 @@ test-postgres-18: prerequisites peers
 fuzz:
 	scripts/fuzz.sh $(or $(SECONDS),20)
 
-# Everything that can break breaks, and what was seen is judged. A minute or so; LONG=1 takes some seven. SEED=... plays
+# Everything that can break breaks, and what was seen is judged. A minute or so; LONG=1 takes some ten. SEED=... plays
 # a script again: the same faults at the same times, not the same interleaving.
 chaos: prerequisites
 	POSTRIDER_CHAOS_LONG="$(LONG)" POSTRIDER_CHAOS_SEED="$(SEED)" $(CARGO) test $(CARGO_FLAGS) --test chaos -- \

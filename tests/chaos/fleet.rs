@@ -55,7 +55,7 @@ impl Fleet {
         self.folder.join(format!("replica-{replica}.jsonl"))
     }
 
-    /// Starts again what has ended; returns how many had ended by themselves with this status.
+    /// Starts again what has ended, and says which had ended by themselves, and how.
     pub async fn mend(&self) -> Vec<(u32, ExitStatus)> {
         let mut ended = Vec::new();
         for (index, place) in self.places.iter().enumerate() {

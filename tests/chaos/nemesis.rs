@@ -1,5 +1,6 @@
 //! What breaks things, each by a script of its own that the seed decides.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::processes::Signal;
 use crate::proxy::{CommitCut, Proxy};
 use crate::receiver::Receiver;
 use crate::record::{Fault, FaultKind, Log, Scope};
+use crate::replica::ENDED;
 use crate::settings::{LEASE, Size};
 
 /// For orders to be carried out on a busy machine, and for what was broken to be seen as broken.
@@ -29,6 +31,8 @@ pub struct World {
     pub fleet: Fleet,
     pub hosts: Proxy,
     pub receiver: Receiver,
+    /// Replicas whose supervisor was killed, and whose processes so end by themselves.
+    pub to_end: std::sync::Mutex<HashSet<u32>>,
 }
 
 impl World {
@@ -75,7 +79,9 @@ pub async fn storm(world: &Arc<World>, over: &CancellationToken) {
 pub async fn keep_replicas_running(world: Arc<World>, over: CancellationToken) {
     while !over.is_cancelled() {
         let from = world.clock.now();
-        for (replica, _) in world.fleet.mend().await {
+        for (replica, status) in world.fleet.mend().await {
+            let expected = world.to_end.lock().unwrap().contains(&replica) && status.code() == Some(ENDED);
+            assert!(expected, "replica {replica} ended by itself: {status}");
             world.log.fault(Fault {
                 kind: FaultKind::SupervisorKilled,
                 scope: Scope::Replica { replica },
@@ -96,7 +102,8 @@ async fn kill_an_actor(world: &World, dice: &mut Dice) {
         92..98 => (FaultKind::CleanupOrGaugeKilled, ["cleanup", "gauge"][channel].to_owned()),
         // Noted when its process has ended of it.
         _ => {
-            world.fleet.kill_actor(place, "supervisor").await;
+            let replica = world.fleet.kill_actor(place, "supervisor").await;
+            world.to_end.lock().unwrap().extend(replica);
             return;
         }
     };

@@ -24,6 +24,8 @@ use crate::clock::Clock;
 use crate::settings::{SEND_TIMEOUT, engine};
 use crate::worker_log::WorkerLog;
 
+/// The exit code of a process whose supervisor has ended.
+pub const ENDED: i32 = 3;
 /// Where a process finds its orders.
 pub const ORDERS: &str = "POSTRIDER_CHAOS_REPLICA";
 
@@ -89,7 +91,7 @@ pub fn run(orders: &str) {
             Running::Watched(engine) => engine.ended().await,
         }
     });
-    std::process::exit(3);
+    std::process::exit(ENDED);
 }
 
 async fn start(orders: &Orders, log: WorkerLog) -> Running {

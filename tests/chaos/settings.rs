@@ -83,7 +83,7 @@ impl Size {
         Self {
             long: true,
             hosts: 8,
-            transactions_per_host: 1150,
+            transactions_per_host: 1250,
             keys: 500,
             storm: Duration::from_secs(330),
             kill_actor_every: Duration::from_millis(50),

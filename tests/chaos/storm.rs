@@ -53,7 +53,9 @@ async fn judged(test: &'static str, size: Size, scratch: &Scratch) {
     let receiver = Receiver::start(&ca, clock, size.seed, &scratch.path().join("received.jsonl")).await;
     let fleet = Fleet::start(test, ca.path().to_owned(), scratch.path().to_owned(), clock, proxies).await;
     let cluster = Mutex::new(cluster);
-    let world = Arc::new(World { size: size.clone(), clock, log: Arc::clone(&log), cluster, fleet, hosts, receiver });
+    let to_end = std::sync::Mutex::default();
+    let world =
+        Arc::new(World { size: size.clone(), clock, log: Arc::clone(&log), cluster, fleet, hosts, receiver, to_end });
 
     let (storm_over, run_over) = (CancellationToken::new(), CancellationToken::new());
     let mut tasks = JoinSet::new();
