@@ -39,6 +39,12 @@ else
 	SIMULATION_SEEDS=$(or $(SEEDS),10000) $(SIMULATE) every_promise -- --nocapture --test-threads=1
 endif
 
+# Everything that can break breaks, and what was seen is judged. A minute or so; LONG=1 takes some ten. SEED=... plays
+# a script again: the same faults at the same times, not the same interleaving.
+chaos: prerequisites
+	POSTRIDER_CHAOS_LONG="$(LONG)" POSTRIDER_CHAOS_SEED="$(SEED)" $(CARGO) test $(CARGO_FLAGS) --test chaos -- \
+		--exact nothing_is_lost_unexplained_or_out_of_order_whatever_breaks --nocapture
+
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check

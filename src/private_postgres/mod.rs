@@ -281,7 +281,8 @@ fn log_length(folder: &Folder) -> Result<u64, Error> {
     Ok(log.metadata().map_err(Error::io("look at", &folder.log_path()))?.len())
 }
 
-/// Waits for what pg_ctl waits for: the last line of the server's pid file says that it accepts connections.
+/// Waits for what pg_ctl waits for: the last line of the server's pid file says that it accepts connections, be it as a
+/// standby's.
 fn wait_until_ready(server: &Server, cluster: &Path, deadline: Instant) -> Result<(), String> {
     let path = cluster.join("postmaster.pid");
     loop {
@@ -291,7 +292,7 @@ fn wait_until_ready(server: &Server, cluster: &Path, deadline: Instant) -> Resul
         let content = std::fs::read_to_string(&path).unwrap_or_default();
         let mut lines = content.lines();
         if lines.next().and_then(|pid| pid.trim().parse().ok()) == Some(server.pid())
-            && lines.nth(6).is_some_and(|state| state.trim() == "ready")
+            && lines.nth(6).is_some_and(|state| matches!(state.trim(), "ready" | "standby"))
         {
             return Ok(());
         }
