@@ -1,4 +1,4 @@
-# What can be done here: make demo, test, test-postgres-18, fuzz, simulate, lint, clean.
+# What can be done here: make demo, test, test-postgres-18, chaos, simulate, fuzz, lint, clean.
 
 CARGO ?= cargo
 # .ci/run adds --locked.
@@ -9,7 +9,7 @@ else
 RUN_TESTS = $(CARGO) test $(CARGO_FLAGS) --workspace --lib --bins --tests --examples
 endif
 
-.PHONY: demo test test-postgres-18 fuzz simulate lint clean prerequisites peers
+.PHONY: demo test test-postgres-18 chaos fuzz simulate lint clean prerequisites peers
 
 # Starts a PostgreSQL of its own and shows deliveries being made. The first build takes a few minutes.
 demo: prerequisites

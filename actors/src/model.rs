@@ -1,8 +1,10 @@
 //! A model of the queue in memory, on tokio's clock: what the laws say, as plainly as it can be said.
 
 mod defect;
+mod harness;
+mod store;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,137 +14,16 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use self::defect::Defect;
+pub use self::harness::Model;
+use self::store::{Row, Store};
 use crate::audit::{AuditPolicy, FindingCount, FindingKind};
-use crate::checker::{RowState, Transition};
+use crate::checker::Transition;
 use crate::ids::{ChannelName, ClaimToken, DeliveryId};
-use crate::laws::{Harness, Look, Wish};
+use crate::laws::Wish;
 use crate::outcome::{Reason, Settled, Status, Verdict};
-use crate::ports::{
-    ChannelPolicy, CleanedUp, Delivery, Ended, Lease, PendingCount, Queue, QueueError, Recorded, Retention,
-};
+use crate::ports::{ChannelPolicy, CleanedUp, Ended, Lease, PendingCount, Queue, QueueError, Recorded, Retention};
 
 const LONGEST_LEASE: Duration = Duration::from_secs(3600);
-
-#[derive(Debug, Clone)]
-struct Row {
-    delivery: Delivery,
-    place: u64,
-    status: Status,
-    status_since: Duration,
-    due: Duration,
-    token: Option<ClaimToken>,
-    attempt: u32,
-    attempts_at_retry: u32,
-    last_error: Option<Reason>,
-}
-
-impl Row {
-    fn new(id: DeliveryId, place: u64, wish: Wish, now: Duration) -> Self {
-        let delivery = Delivery {
-            id,
-            channel: wish.channel,
-            owner: "owner".into(),
-            subject: None,
-            ordering_key: wish.ordering_key,
-            destination: "destination".into(),
-            payload: "{}".into(),
-        };
-        Self {
-            delivery,
-            place,
-            status: Status::Pending,
-            status_since: now,
-            due: now,
-            token: None,
-            attempt: 0,
-            attempts_at_retry: 0,
-            last_error: None,
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Store {
-    rows: BTreeMap<u64, Row>,
-    next_place: u64,
-    /// Time beyond what tokio's clock has seen pass.
-    passed: Duration,
-    held_until: HashMap<(ChannelName, String), Duration>,
-    /// What every row went through, and how each stood when that was last written.
-    journal: Vec<Transition>,
-    journalled: BTreeMap<u64, (DeliveryId, RowState)>,
-    /// Rows that a defect keeps from ever becoming the head of their key.
-    never_woken: BTreeSet<u64>,
-    defect: Option<Defect>,
-}
-
-impl Store {
-    fn find(&mut self, id: DeliveryId) -> Option<&mut Row> {
-        self.rows.values_mut().find(|row| row.delivery.id == id)
-    }
-
-    /// A row waits while another of its key before it is unfinished, or while its key is held.
-    fn waits(&self, row: &Row, now: Duration) -> bool {
-        let Some(key) = &row.delivery.ordering_key else { return false };
-        let key = (row.delivery.channel.clone(), key.clone());
-        let held = self.held_until.get(&key).is_some_and(|until| *until > now);
-        (held && self.defect != Some(Defect::HeldKeyIgnored)) || self.behind_head(row)
-    }
-
-    fn behind_head(&self, row: &Row) -> bool {
-        let Some(key) = &row.delivery.ordering_key else { return false };
-        if self.defect == Some(Defect::ClaimPastHead) {
-            return false;
-        }
-        let failed_holds = self.defect != Some(Defect::FailureReleasesKey);
-        self.never_woken.contains(&row.place)
-            || self.rows.values().any(|other| {
-                other.delivery.channel == row.delivery.channel
-                    && other.delivery.ordering_key.as_ref() == Some(key)
-                    && other.place < row.place
-                    && (other.status == Status::Pending || (other.status == Status::Failed && failed_holds))
-            })
-    }
-
-    fn may_be_claimed(&self, row: &Row, now: Duration) -> bool {
-        let defect = self.defect;
-        let due = match row.token {
-            Some(_) if defect == Some(Defect::LapsedNeverReclaimed) => return false,
-            Some(_) if defect == Some(Defect::ClaimBeforeLeaseEnds) => row.due <= now + Duration::from_secs(5),
-            None if defect == Some(Defect::ClaimBeforeDue) => row.due <= now + Duration::from_secs(1),
-            _ => row.due <= now,
-        };
-        let open = row.status == Status::Pending
-            || (row.status == Status::Succeeded && defect == Some(Defect::SucceededClaimedAgain));
-        open && due && !self.waits(row, now)
-    }
-
-    fn move_row(&mut self, from: u64, to: u64) {
-        self.next_place = to + 1;
-        let (row, journalled) = (self.rows.remove(&from), self.journalled.remove(&from));
-        self.rows.extend(row.map(|row| (to, row)));
-        self.journalled.extend(journalled.map(|row| (to, row)));
-    }
-
-    /// Writes down what has changed in the rows since it was last called.
-    fn note(&mut self, at: Duration) {
-        let gone: Vec<u64> = self.journalled.keys().filter(|place| !self.rows.contains_key(place)).copied().collect();
-        for place in gone {
-            if let Some((delivery, before)) = self.journalled.remove(&place) {
-                self.journal.push(Transition { delivery, at, before: Some(before), after: None });
-            }
-        }
-        for (place, row) in &self.rows {
-            let (status, token, attempt, due) = (row.status, row.token, row.attempt, row.due);
-            let claimable = status != Status::Pending || !self.behind_head(row);
-            let (delivery, after) = (row.delivery.id, RowState { status, token, attempt, due, claimable });
-            let before = self.journalled.insert(*place, (delivery, after)).map(|(_, before)| before);
-            if before != Some(after) {
-                self.journal.push(Transition { delivery, at, before, after: Some(after) });
-            }
-        }
-    }
-}
 
 /// What committed effects have done to the model's world.
 #[derive(Debug, Clone)]
@@ -454,95 +335,5 @@ impl Queue for ModelQueue {
         }
         let count = |((kind, channel), found)| FindingCount { kind, channel: Some(channel), found };
         Ok(found.into_iter().map(count).collect())
-    }
-}
-
-/// The model as a harness.
-#[derive(Debug)]
-pub struct Model(pub Arc<ModelQueue>);
-
-impl Harness for Model {
-    type Queue = ModelQueue;
-
-    fn queue(&self) -> Arc<ModelQueue> {
-        Arc::clone(&self.0)
-    }
-
-    async fn record(&self, wishes: Vec<Wish>) -> Vec<DeliveryId> {
-        let (mut store, now) = self.0.store();
-        let ids = wishes
-            .into_iter()
-            .map(|wish| {
-                let (id, place) = (DeliveryId::from_uuid(self.0.next_id()), store.next_place);
-                store.next_place += 1;
-                let row = Row::new(id, place, wish, now);
-                store.rows.insert(place, row);
-                id
-            })
-            .collect();
-        store.note(now);
-        ids
-    }
-
-    async fn let_pass(&self, time: Duration) {
-        self.0.store().0.passed += time;
-    }
-
-    async fn look(&self, delivery: DeliveryId) -> Option<Look> {
-        let (mut store, _) = self.0.store();
-        let row = store.find(delivery)?;
-        Some(Look { status: row.status, attempts: row.attempt, last_error: row.last_error })
-    }
-
-    async fn retry(&self, delivery: DeliveryId) -> bool {
-        let (mut store, now) = self.0.store();
-        let defect = store.defect;
-        let moved_to = store.next_place;
-        let Some(row) = store.find(delivery) else { return false };
-        let unordered = row.delivery.ordering_key.is_none();
-        let allowed = row.status == Status::Failed || (row.status == Status::Cancelled && unordered);
-        if allowed {
-            (row.status, row.status_since, row.due) = (Status::Pending, now, now);
-            row.attempts_at_retry = row.attempt;
-            if defect == Some(Defect::RetryMovesToTheEnd) {
-                let from = std::mem::replace(&mut row.place, moved_to);
-                store.move_row(from, moved_to);
-            }
-        }
-        store.note(now);
-        allowed
-    }
-
-    async fn cancel(&self, delivery: DeliveryId) -> bool {
-        let (mut store, now) = self.0.store();
-        let defect = store.defect;
-        let Some(row) = store.find(delivery) else { return false };
-        let allowed = matches!(row.status, Status::Pending | Status::Failed);
-        if allowed && defect != Some(Defect::CancelDropped) {
-            (row.status, row.status_since) = (Status::Cancelled, now);
-            let leased = row.token.is_some();
-            if defect != Some(Defect::CancelKeepsClaim) {
-                row.token = None;
-            }
-            let (due, channel) = (row.due, row.delivery.channel.clone());
-            if let Some(key) = row.delivery.ordering_key.clone().filter(|_| leased) {
-                let held = store.held_until.entry((channel, key)).or_default();
-                *held = due.max(*held);
-            }
-        }
-        store.note(now);
-        allowed
-    }
-
-    fn effect(&self, fails: bool) -> MarkEffect {
-        MarkEffect { marks: Arc::clone(&self.0.marks), fails }
-    }
-
-    async fn marks(&self) -> usize {
-        self.0.marks.load(Ordering::SeqCst)
-    }
-
-    async fn set_reachable(&self, reachable: bool) {
-        self.0.unreachable.store(!reachable, Ordering::SeqCst);
     }
 }

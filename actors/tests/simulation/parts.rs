@@ -115,19 +115,17 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// What is on the wire arrives, whatever has become of who sent it; false where it is lost.
-    fn arrives(&self, lease: &Lease, answer: Answer, late: bool) -> bool {
+    /// What is on the wire arrives, whatever has become of who sent it.
+    fn arrives(&self, lease: &Lease, answer: Answer, late: bool) {
         let (delivery, attempt) = (lease.delivery.id, lease.attempt);
         let at = self.world.now();
         let mut shared = self.world.lock();
         // The limit that no queue can lift: a first arrival from a process that stood still past its lease.
         let known = shared.history.receipts.iter().any(|receipt| receipt.delivery == delivery);
-        let arrives = !late || known;
-        if arrives {
+        if !late || known {
             let content = u64::from_be_bytes(delivery.as_uuid().as_bytes()[8..].try_into().unwrap());
             shared.history.receipts.push(Receipt { delivery, attempt, worker: self.worker, content, at, answer });
         }
-        arrives
     }
 
     fn frozen_for(&self) -> Duration {
@@ -176,11 +174,12 @@ impl Transport<MarkEffect> for Receiver {
             25..=30 => Answer::Refuse,
             _ => Answer::Success,
         };
-        // A clock that leaps ahead ends a lease that no worker knows to have ended.
-        let late = world.lock().trouble.leapt.is_some_and(|leapt| leapt + millis(100) >= began);
-        if !self.arrives(lease, answer, late) {
+        // A clock that leaps ahead ends a lease that no worker knows to have ended: what it outran is lost on the way.
+        let outrun = world.lock().trouble.leapt.is_some_and(|leapt| leapt + millis(100) >= began);
+        if outrun {
             return std::future::pending().await;
         }
+        self.arrives(lease, answer, false);
         match act {
             // Dropped: a connection that breaks, an answer that never comes, a transport that panics on it.
             0..=4 => return Outcome::retry(Reason::Connection).into(),

@@ -59,22 +59,22 @@ fn seeds(first: u64, count: u64) {
 
 #[test]
 fn every_promise_is_kept_under_faults_first_quarter() {
-    seeds(1, number("SIMULATION_SEEDS").map_or(600, |seeds| seeds / 4));
+    seeds(1, number("SIMULATION_SEEDS").map_or(500, |seeds| seeds / 4));
 }
 
 #[test]
 fn every_promise_is_kept_under_faults_second_quarter() {
-    seeds(1_000_000, number("SIMULATION_SEEDS").map_or(600, |seeds| seeds / 4));
+    seeds(1_000_000, number("SIMULATION_SEEDS").map_or(500, |seeds| seeds / 4));
 }
 
 #[test]
 fn every_promise_is_kept_under_faults_third_quarter() {
-    seeds(2_000_000, number("SIMULATION_SEEDS").map_or(600, |seeds| seeds / 4));
+    seeds(2_000_000, number("SIMULATION_SEEDS").map_or(500, |seeds| seeds / 4));
 }
 
 #[test]
 fn every_promise_is_kept_under_faults_fourth_quarter() {
-    seeds(3_000_000, number("SIMULATION_SEEDS").map_or(600, |seeds| seeds / 4));
+    seeds(3_000_000, number("SIMULATION_SEEDS").map_or(500, |seeds| seeds / 4));
 }
 
 /// One seed again: that of `SIMULATION_SEED`, or the first.
