@@ -12,8 +12,8 @@ use postrider::outbound::{HttpsClient, HttpsConfig};
 use postrider::queue::{Effect, PgQueue, connect_options, pool_options};
 use postrider::{Subsystem, SubsystemConfig};
 use postrider_actors::{
-    ChannelName, ChannelPolicy, ChildId, ClaimToken, CleanedUp, DeliveryId, Ended, Engine, EngineChannel, Lease,
-    PendingCount, Queue, QueueError, Recorded, Retention, SenderIndex,
+    AuditPolicy, ChannelName, ChannelPolicy, ChildId, ClaimToken, CleanedUp, DeliveryId, Ended, Engine, EngineChannel,
+    FindingCount, Lease, PendingCount, Queue, QueueError, Recorded, Retention, SenderIndex,
 };
 use serde::{Deserialize, Serialize};
 use sqlx::ConnectOptions;
@@ -168,5 +168,9 @@ impl Queue for Watched {
 
     async fn count_pending(&self, channels: &[ChannelName]) -> Result<Vec<PendingCount>, QueueError> {
         self.queue.count_pending(channels).await
+    }
+
+    async fn audit(&self, policy: &AuditPolicy) -> Result<Vec<FindingCount>, QueueError> {
+        self.queue.audit(policy).await
     }
 }
