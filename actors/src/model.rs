@@ -172,8 +172,8 @@ impl Queue for ModelQueue {
                 _ => ClaimToken::from_uuid(self.next_id()),
             };
             // Claimed over a lease that ran out, the next one is longer.
-            let doublings = if row.token.is_some() { (row.attempt - row.attempts_at_retry).min(6) } else { 0 };
-            let time = (lease * (1 << doublings)).min(LONGEST_LEASE.max(lease));
+            row.lapsed_leases = if row.token.is_some() { (row.lapsed_leases + 1).min(6) } else { 0 };
+            let time = (lease * (1 << row.lapsed_leases)).min(LONGEST_LEASE.max(lease));
             let counted = u32::from(defect != Some(Defect::AttemptNotCounted));
             (row.token, row.due, row.attempt) = (Some(token), now + time, row.attempt + counted);
             if defect == Some(Defect::LeaseByAnothersClock) {

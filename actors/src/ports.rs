@@ -157,8 +157,8 @@ pub trait Queue: Send + Sync + 'static {
     type Effect: Clone + Send + Sync + 'static;
 
     /// Claims up to `slots` of the channel's longest-due deliveries: a fresh token each, leased for `lease`, the
-    /// attempt counted. One claimed over a lease that ran out is kept from others for longer, doubling with each attempt
-    /// up to an hour, so that a delivery that kills its worker every time backs off. Never two of one ordering key, never one that is held, and no row is locked but those returned.
+    /// attempt counted. One claimed over a lease that ran out is kept from others for longer, doubling with each lease
+    /// in a row that runs out, up to an hour, so that a delivery that kills its worker every time backs off. Never two of one ordering key, never one that is held, and no row is locked but those returned.
     fn claim(
         &self,
         channel: &ChannelName,

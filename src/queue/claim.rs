@@ -36,7 +36,8 @@ pub(super) async fn claim(
             set claim_token = gen_random_uuid(),
                 -- Over a lease that ran out the next one is longer: what kills its workers backs off.
                 due_at = statement_timestamp() + case when d.claim_token is null then $3
-                    else greatest($3, least($3 * power(2, least(d.attempt - d.attempts_at_retry, 6)), interval '1 hour')) end,
+                    else greatest($3, least($3 * power(2, least(d.lapsed_leases + 1, 6)), interval '1 hour')) end,
+                lapsed_leases = case when d.claim_token is null then 0 else least(d.lapsed_leases + 1, 6) end,
                 attempt = d.attempt + 1
           where d.id = any (array(
                 select due.id

@@ -106,6 +106,7 @@ macro_rules! queue_laws {
             cancelling_one_that_waits_leaves_the_head_alone
             cancelling_one_that_waits_behind_a_failure_releases_nothing
             a_delivery_that_outlives_its_workers_backs_off_and_ends_by_max_age
+            a_worker_lost_after_many_retries_costs_one_lease
             two_attempts_of_one_delivery_are_recorded_each_by_its_own_token
             a_head_cancelled_in_mid_attempt_holds_back_its_key_until_its_lease_ends
             an_operators_cancel_clears_the_claim_so_its_outcome_is_discarded

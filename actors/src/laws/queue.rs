@@ -273,6 +273,24 @@ pub async fn a_delivery_that_outlives_its_workers_backs_off_and_ends_by_max_age<
     assert_eq!(record(&harness, &lease, failed).await, Settled::Recorded(Status::Failed));
 }
 
+/// Retries that a receiver asked for are no lapses: one lost worker costs one lease, whatever came before.
+pub async fn a_worker_lost_after_many_retries_costs_one_lease<H: Harness>(harness: H) {
+    harness.record(wishes(1, None)).await;
+    for _ in 0..4 {
+        let lease = claim_one(&harness).await;
+        let retry = Verdict::Retry { reason: Reason::Connection, wait: Duration::from_secs(1) };
+        assert_eq!(record(&harness, &lease, retry).await, Settled::Recorded(Status::Pending));
+        harness.let_pass(Duration::from_secs(2)).await;
+    }
+    claim_one(&harness).await;
+    for leases in [1, 2] {
+        harness.let_pass(LEASE * leases - Duration::from_secs(1)).await;
+        claims_nothing(&harness).await;
+        harness.let_pass(Duration::from_secs(2)).await;
+        claim_one(&harness).await;
+    }
+}
+
 pub async fn cancelling_one_that_waits_leaves_the_head_alone<H: Harness>(harness: H) {
     let recorded = harness.record(wishes(3, Some("key"))).await;
     let head = claim_one(&harness).await;

@@ -20,6 +20,7 @@ pub(super) struct Row {
     pub(super) token: Option<ClaimToken>,
     pub(super) attempt: u32,
     pub(super) attempts_at_retry: u32,
+    pub(super) lapsed_leases: u32,
     pub(super) last_error: Option<Reason>,
 }
 
@@ -43,6 +44,7 @@ impl Row {
             token: None,
             attempt: 0,
             attempts_at_retry: 0,
+            lapsed_leases: 0,
             last_error: None,
         }
     }
