@@ -41,6 +41,16 @@ pub enum Reason {
     RefusedDestination,
     /// No signing key is configured for what the receiver registered.
     SigningKey,
+    /// None of the configured link keys derives the token whose digest the row in the domain holds.
+    LinkKey,
+    /// The address is one that no mail system takes.
+    InvalidAddress,
+    /// The message cannot be built: a line, header or link that no mail system takes.
+    InvalidMessage,
+    /// The recipient's local part is not ASCII, and the relay does not offer SMTPUTF8 (RFC 6531 3.2).
+    Smtputf8,
+    /// What a send reads of the host's tables could not be read.
+    Database,
     /// The payload is of a form that this release does not know; a newer replica will.
     UnreadablePayload,
     /// Past its channel's MAX_AGE: failed unsent.
@@ -52,7 +62,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    const KINDS: [(Self, &'static str); 11] = [
+    const KINDS: [(Self, &'static str); 16] = [
         (Self::Dns, "dns"),
         (Self::Connection, "connection"),
         (Self::Timeout, "timeout"),
@@ -60,6 +70,11 @@ impl Reason {
         (Self::Protocol, "protocol"),
         (Self::RefusedDestination, "refused_destination"),
         (Self::SigningKey, "signing_key"),
+        (Self::LinkKey, "link_key"),
+        (Self::InvalidAddress, "invalid_address"),
+        (Self::InvalidMessage, "invalid_message"),
+        (Self::Smtputf8, "smtputf8"),
+        (Self::Database, "database"),
         (Self::UnreadablePayload, "unreadable_payload"),
         (Self::Expired, "expired"),
         (Self::Abandoned, "abandoned"),
