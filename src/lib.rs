@@ -17,6 +17,7 @@ pub mod demo;
 pub mod directory;
 pub mod event;
 pub mod identity;
+pub mod links;
 pub mod mail;
 mod metrics;
 pub mod outbound;

@@ -80,7 +80,7 @@ impl Channel for BackchannelLogout {
         event: &Occurred<'_>,
     ) -> Result<Vec<NewDelivery>, RecordError> {
         let Some(revoked) = event.of::<SessionRevoked>() else { return Ok(Vec::new()) };
-        let clients = self.directory.session_clients(connection, revoked.session.0).await?;
+        let clients = self.directory.session_clients(connection, revoked.session).await?;
         let mut deliveries = Vec::with_capacity(clients.len());
         for client in clients {
             let (sub, sid, algorithm) = (client.sub, client.sid, client.algorithm);

@@ -2,22 +2,10 @@
 
 use serde::Serialize;
 use sqlx::PgConnection;
-use uuid::Uuid;
 
+use super::{AccountId, SessionId};
 use crate::event::Event;
 use crate::recorder::{RecordError, Recorded, Recorder};
-
-/// An account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, sqlx::Type)]
-#[serde(transparent)]
-#[sqlx(transparent)]
-pub struct AccountId(pub Uuid);
-
-/// A session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, sqlx::Type)]
-#[serde(transparent)]
-#[sqlx(transparent)]
-pub struct SessionId(pub Uuid);
 
 /// Why a session ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -160,7 +148,7 @@ pub async fn delete_account(
 /// # Errors
 /// The database; a handle that is taken.
 pub async fn create_account(connection: &mut PgConnection, handle: &str) -> Result<AccountId, sqlx::Error> {
-    let account = AccountId(Uuid::now_v7());
+    let account = AccountId::generate();
     sqlx::query("insert into postrider_identity.accounts (id, handle) values ($1, $2)")
         .bind(account)
         .bind(handle)
@@ -174,7 +162,7 @@ pub async fn create_account(connection: &mut PgConnection, handle: &str) -> Resu
 /// # Errors
 /// The database; an account that does not exist.
 pub async fn create_session(connection: &mut PgConnection, account: AccountId) -> Result<SessionId, sqlx::Error> {
-    let session = SessionId(Uuid::now_v7());
+    let session = SessionId::generate();
     sqlx::query("insert into postrider_identity.sessions (id, account_id) values ($1, $2)")
         .bind(session)
         .bind(account)
