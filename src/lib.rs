@@ -30,7 +30,7 @@ pub mod signing;
 pub mod subsystem;
 mod wake;
 
-pub use channel::{Channel, Channels};
+pub use channel::{Channel, Channels, Page};
 pub use delivery::{InvalidDelivery, NewDelivery};
 pub use event::{Event, Occurred};
 pub use queue::{check_schema, migrate};

@@ -16,7 +16,7 @@ use crate::event::Occurred;
 use crate::identity::SessionRevoked;
 use crate::outbound::header::{CONTENT_TYPE, HeaderValue};
 use crate::outbound::{Destination, HeaderMap, HttpsClient, judge};
-use crate::queue::Effect;
+use crate::queue::{Effect, Reads};
 use crate::recorder::RecordError;
 use crate::signing::{FORM_CONTENT_TYPE, LogoutSubject, LogoutToken, SigningAlgorithm, SigningKeys, logout_token_form};
 
@@ -91,7 +91,7 @@ impl Channel for BackchannelLogout {
         Ok(deliveries)
     }
 
-    fn transport(&self) -> Arc<dyn Transport<Effect>> {
+    fn transport(&self, _: &Reads) -> Arc<dyn Transport<Effect>> {
         self.transport.clone()
     }
 }
