@@ -1,6 +1,7 @@
 //! What the e-mail channels ask for.
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use crate::identity::{AccountId, AddressId, RecoveryId};
 use crate::links::TokenDigest;
@@ -14,8 +15,15 @@ pub struct LinkRecipient {
     pub handle: String,
     /// SHA-256 of the link's token, which itself is stored nowhere.
     pub token_digest: TokenDigest,
-    /// When the link ends to work; `None`: never by time.
-    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// Who a recovery's link goes to, and how long it works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecoveryRecipient {
+    /// Who.
+    pub to: LinkRecipient,
+    /// When the link ends.
+    pub expires_at: DateTime<Utc>,
 }
 
 /// One address that a notification goes to.
@@ -34,17 +42,36 @@ pub struct NotificationMail {
     pub account: AccountId,
     /// The account's handle.
     pub handle: String,
+    /// When what it says happened.
+    pub at: DateTime<Utc>,
     /// What it says.
     pub notice: Notice,
     /// Each address once; none: no e-mail.
     pub addressees: Vec<Addressee>,
 }
 
+/// What was done to secure an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecuringStep {
+    /// Every session was ended.
+    SessionsEnded,
+    /// Recoveries under way were cancelled.
+    RecoveriesCancelled,
+    /// Passkeys were removed.
+    PasskeysRemoved,
+    /// Addresses were removed.
+    AddressesRemoved,
+}
+
 /// What a notification says: the inbox and the e-mail tell the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
-    /// The account was secured: its sessions ended and its ways in were reset.
-    AccountSecured,
+    /// The account was secured.
+    AccountSecured {
+        /// What was done, in the order in which it is told.
+        done: Vec<SecuringStep>,
+    },
     /// The account was recovered by a link.
     AccountRecovered {
         /// The recovery, while a passkey of the account can still undo it.

@@ -5,7 +5,9 @@ use sqlx::PgConnection;
 
 mod mail;
 
-pub use self::mail::{Addressee, AnnouncementMail, LinkRecipient, Notice, NotificationMail};
+pub use self::mail::{
+    Addressee, AnnouncementMail, LinkRecipient, Notice, NotificationMail, RecoveryRecipient, SecuringStep,
+};
 use crate::identity::{AccountId, AddressId, AnnouncementId, NotificationId, RecoveryId, SessionId};
 use crate::signing::SigningAlgorithm;
 
@@ -58,7 +60,7 @@ pub trait Directory: Send + Sync + 'static {
         connection: &mut PgConnection,
         recovery: RecoveryId,
         address: AddressId,
-    ) -> Result<Option<LinkRecipient>, sqlx::Error> {
+    ) -> Result<Option<RecoveryRecipient>, sqlx::Error> {
         let _ = (connection, recovery, address);
         Err(not_served("recovery"))
     }
