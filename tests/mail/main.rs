@@ -5,11 +5,13 @@
 
 mod addresses;
 mod body_checks;
+mod cases;
 mod corpus;
 mod header_checks;
 mod numbers;
 #[path = "../support/peer.rs"]
 mod peer;
+mod properties;
 mod reader;
 mod recipient_checks;
 mod sample;
