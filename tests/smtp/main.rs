@@ -1,0 +1,2 @@
+//! Messages handed to relays that are scripted, in clear and under TLS, all on loopback.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
