@@ -45,6 +45,7 @@ pub use self::operate::{OperateError, Operator, cancel, retry};
 pub use self::purge::delete_of_owner;
 pub(crate) use self::reads::READING_CONNECTIONS;
 pub use self::reads::{Reading, Reads};
+pub(crate) use self::rows::interval;
 pub use self::session::{connect, connect_options, pool_options};
 
 /// Of one statement of the actors' audit: there are several, within one call.
