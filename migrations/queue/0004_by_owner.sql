@@ -4,4 +4,5 @@
 -- Hosts queue behind this lock while it is waited for: rather fail, and be run again, than hold them up.
 set local lock_timeout = '5s';
 
-create index deliveries_by_owner on postrider.deliveries (channel, owner, subject);
+-- Not led by the channel: what asks for a channel and a status would then be planned with it, and walk the whole channel.
+create index deliveries_by_owner on postrider.deliveries (owner, channel, subject);
