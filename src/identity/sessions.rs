@@ -1,4 +1,4 @@
-//! Accounts and sessions, and the one way in which a session ends early.
+//! Sessions, and the one way in which a session ends early.
 
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -89,6 +89,10 @@ impl Revoked {
     pub fn committed(self) {
         self.0.into_iter().for_each(Recorded::committed);
     }
+
+    pub(super) fn into_recorded(self) -> Vec<Recorded> {
+        self.0
+    }
 }
 
 /// Ends sessions before their time: the only way there is. Records one [`SessionRevoked`] for each that was not revoked
@@ -126,35 +130,6 @@ pub async fn revoke_sessions(
         revoked.0.push(recorder.record(&mut *connection, &event).await?);
     }
     Ok(revoked)
-}
-
-/// Deletes an account with its sessions, telling every client that has tokens from them.
-///
-/// # Errors
-/// As [`revoke_sessions`].
-pub async fn delete_account(
-    connection: &mut PgConnection,
-    recorder: &Recorder,
-    account: AccountId,
-) -> Result<Revoked, RevokeError> {
-    let which = Sessions::OfAccount(account);
-    let revoked = revoke_sessions(&mut *connection, recorder, which, RevokedBy::AccountDeleted).await?;
-    sqlx::query("delete from postrider_identity.accounts where id = $1").bind(account).execute(connection).await?;
-    Ok(revoked)
-}
-
-/// Creates an active account.
-///
-/// # Errors
-/// The database; a handle that is taken.
-pub async fn create_account(connection: &mut PgConnection, handle: &str) -> Result<AccountId, sqlx::Error> {
-    let account = AccountId::generate();
-    sqlx::query("insert into postrider_identity.accounts (id, handle) values ($1, $2)")
-        .bind(account)
-        .bind(handle)
-        .execute(connection)
-        .await?;
-    Ok(account)
 }
 
 /// Begins a session.
