@@ -9,7 +9,7 @@ use std::time::Duration;
 use postrider::signing::SigningAlgorithm;
 use tokio::net::TcpStream;
 
-use crate::host::{Folder, NOBODY, free_port, is_root};
+use crate::host::{Folder, NOBODY, certificate_file, free_port, is_root};
 use crate::provider::{CLIENT_ID, CLIENT_SECRET};
 use crate::receivers::Ca;
 use crate::support::eventually;
@@ -46,7 +46,7 @@ impl Apache {
         );
         let folder = Folder::new("apache");
         folder.write("apache.conf", &configuration(folder.path(), ca.path(), issuer, algorithm, port));
-        folder.write("server.pem", &ca.certify(&["127.0.0.1"]).to_pem());
+        folder.write("server.pem", &certificate_file(ca, &["127.0.0.1"]));
         folder.write("protected", PROTECTED);
         let child = spawn(&folder);
         let mut apache = Self { child, folder, port };

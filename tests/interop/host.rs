@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use crate::receivers::Ca;
+
 /// Who servers run as where the tests run as root. Every system has it.
 pub const NOBODY: u32 = 65534;
 
@@ -48,6 +50,14 @@ impl Drop for Folder {
     fn drop(&mut self) {
         _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Key and certificate of a server, as those of other makes read them.
+pub fn certificate_file(ca: &Ca, names: &[&str]) -> String {
+    let identity = ca.certify(names);
+    let key = pem::Pem::new("PRIVATE KEY", identity.key.secret_der());
+    let certificate = pem::Pem::new("CERTIFICATE", identity.certificate.as_ref());
+    pem::encode_many(&[key, certificate])
 }
 
 /// A loopback port that was free a moment ago. Whoever starts a server on it tries another where it was taken since.

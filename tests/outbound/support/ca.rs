@@ -58,13 +58,6 @@ impl Identity {
             .with_single_cert(vec![self.certificate], self.key)
             .unwrap()
     }
-
-    /// Key and certificate as servers of other makes read them.
-    pub fn to_pem(&self) -> String {
-        let key = pem::Pem::new("PRIVATE KEY", self.key.secret_der());
-        let certificate = pem::Pem::new("CERTIFICATE", self.certificate.as_ref());
-        pem::encode_many(&[key, certificate])
-    }
 }
 
 impl Drop for Ca {
