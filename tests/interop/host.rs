@@ -15,6 +15,15 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
+/// Who this process is, or nobody where it is root.
+pub fn common_user() -> u32 {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    match unsafe { libc::geteuid() } {
+        0 => NOBODY,
+        user => user,
+    }
+}
+
 /// Gone with the value.
 pub struct Folder(PathBuf);
 

@@ -3,7 +3,9 @@
 
 mod apache;
 mod browser;
+mod harness;
 mod host;
+mod postfix;
 mod provider;
 mod relying_party;
 
