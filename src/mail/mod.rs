@@ -6,3 +6,8 @@ pub mod smtp;
 
 pub use self::address::{AddressError, EmailAddress};
 pub use self::message::{ComposeError, Draft, Mailbox, Message, compose};
+
+/// A control character, or what Unicode ends lines and paragraphs with: none may stand in an address or a header.
+fn breaks_a_line(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
+}
