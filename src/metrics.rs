@@ -10,12 +10,15 @@ const ATTEMPTS: &str = "postrider_deliveries_attempts_total";
 const PENDING: &str = "postrider_deliveries_pending";
 const OLDEST: &str = "postrider_deliveries_oldest_pending_age_seconds";
 
+const RELAY_CONNECTIONS: &str = "postrider_smtp_connections_opened_total";
+
 const FINDINGS: &str = "postrider_audit_findings";
 const AUDITED_AT: &str = "postrider_audit_last_success_timestamp_seconds";
 
 /// Describes the metrics and puts each counter at zero, so that a rate is there before the first event.
 pub(crate) fn describe(channels: &[ChannelName]) {
     describe_counter!(ATTEMPTS, "Attempts by outcome: succeeded, retried, deferred, failed, lease_lost.");
+    describe_counter!(RELAY_CONNECTIONS, "Sessions set up with a mail relay, by its place in the settings, from 0.");
     describe_gauge!(PENDING, "Deliveries that wait or are being attempted, over all replicas.");
     describe_gauge!(
         OLDEST,
@@ -43,6 +46,11 @@ pub(crate) fn count_attempts<E>(channel: &ChannelName, ended: &[Ended<E>], settl
         };
         counter!(ATTEMPTS, "channel" => channel.to_string(), "outcome" => outcome).increment(1);
     }
+}
+
+/// Counts a session set up with a mail relay, by its place in the settings.
+pub(crate) fn count_relay_connection(relay: usize) {
+    counter!(RELAY_CONNECTIONS, "relay" => relay.to_string()).increment(1);
 }
 
 /// Publishes a count of what is pending. Dropped before it was counted, the gauges hold no number (NaN) until one is.

@@ -41,9 +41,16 @@ impl Ca {
 
     /// Certifies names and addresses.
     pub fn certify(&self, names: &[&str]) -> Identity {
+        self.certify_with(names, |_| ())
+    }
+
+    /// Certifies names and addresses, with other things set as well.
+    pub fn certify_with(&self, names: &[&str], set: impl FnOnce(&mut CertificateParams)) -> Identity {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        set(&mut params);
         let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &self.issuer).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
         Identity { certificate: certificate.der().clone(), key: PrivateKeyDer::try_from(key.serialize_der()).unwrap() }
     }
 }
