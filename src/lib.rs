@@ -10,6 +10,7 @@ pub mod channels;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+pub mod content;
 pub mod delivery;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
