@@ -29,6 +29,8 @@ pub mod queue;
 pub mod recorder;
 pub mod signing;
 pub mod subsystem;
+#[cfg(feature = "http")]
+pub mod unsubscribe;
 mod wake;
 
 pub use channel::{Channel, Channels, Page};
