@@ -3,6 +3,7 @@
 //! Data goes to stdout, everything else to stderr, and a command that fails writes nothing to stdout. Exit codes are
 //! in `failure.rs`, and all of it is documented in `docs/cli.md`.
 
+mod announce;
 mod arguments;
 mod audit;
 mod connection;
@@ -15,6 +16,7 @@ mod keys;
 mod logging;
 mod login;
 mod migrate;
+mod operator;
 mod serve;
 mod signals;
 mod tell;
@@ -68,6 +70,7 @@ async fn perform_on_runtime(global: &Global, command: &Command) -> Result<Output
     let mut signals = Signals::install()?;
     let text = match command {
         Command::Audit(arguments) => return unless_interrupted(&mut signals, audit::run(global, arguments)).await,
+        Command::Announce(arguments) => unless_interrupted(&mut signals, announce::run(global, arguments)).await,
         Command::Keys(command) => keys::run(command),
         // A signal is how it ends in order.
         Command::Serve(arguments) => serve::run(global, arguments, &mut signals).await.map(|()| String::new()),
