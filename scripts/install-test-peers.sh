@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(joserfc==1.8.0)
+packages=(joserfc==1.8.0 dkimpy==1.1.8 dnspython==2.9.2 PyNaCl==1.6.2)
 folder=target/peers
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }

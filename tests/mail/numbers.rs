@@ -27,7 +27,7 @@ const SMTP_ELSEWHERE: &[(std::ops::RangeInclusive<u8>, &str)] = &[
 /// Numbers of `unsubscribe.md` that are checked elsewhere.
 const UNSUBSCRIBE_ELSEWHERE: &[(std::ops::RangeInclusive<u8>, &str)] = &[
     (7..=8, "the announcement channel, where the link's token is made"),
-    (9..=9, "a DKIM signature, which nothing makes yet"),
+    (9..=9, "dkim.rs: unsubscribe_09_a_signature_covers_both_fields_and_lists_them"),
     (12..=13, "the announcement channel, where the link's token is made and read"),
     (14..=23, "the unsubscribe endpoint"),
 ];

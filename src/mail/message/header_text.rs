@@ -56,7 +56,8 @@ fn is_plain(text: &str) -> bool {
     is_printable(text) && text.split(' ').all(|word| !word.is_empty() && word.len() <= MAX_PLAIN_WORD)
 }
 
-fn folded(text: &str, mut column: usize) -> String {
+/// Text of words between single spaces, folded at them.
+pub(in crate::mail) fn folded(text: &str, mut column: usize) -> String {
     let mut value = String::with_capacity(text.len() + text.len() / 20);
     for (index, word) in text.split(' ').enumerate() {
         if index > 0 {

@@ -2,7 +2,7 @@
 
 mod body;
 mod compose;
-mod header_text;
+pub(super) mod header_text;
 mod unsubscribe;
 
 use chrono::{DateTime, Utc};
@@ -93,6 +93,12 @@ impl Message {
     /// Header and body, without dot-stuffing.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Puts a header before all others. Its value is folded already.
+    pub(super) fn with_first_header(mut self, name: &str, value: &str) -> Self {
+        self.bytes.splice(..0, format!("{name}: {value}\r\n").into_bytes());
+        self
     }
 
     /// It goes only to a relay that offers SMTPUTF8 (RFC 6531 3.4).
