@@ -7,7 +7,7 @@ pub mod smtp;
 
 pub use self::address::{AddressError, EmailAddress};
 pub use self::dkim::{DkimError, DkimSigner};
-pub use self::message::{ComposeError, Draft, Mailbox, Message, compose};
+pub use self::message::{ComposeError, Draft, Mailbox, Message, check_header_text, compose};
 
 /// A control character, or what Unicode ends lines and paragraphs with: none may stand in an address or a header.
 fn breaks_a_line(character: char) -> bool {

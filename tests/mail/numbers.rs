@@ -20,8 +20,8 @@ use crate::unsubscribe_checks::UNSUBSCRIBE;
 /// Numbers of `smtp_message.md` that are checked elsewhere.
 const SMTP_ELSEWHERE: &[(std::ops::RangeInclusive<u8>, &str)] = &[
     (17..=17, "the templates of the email and announcement channels, which escape what they fill in"),
-    (25..=31, "tests/smtp: the session with a relay"),
-    (33..=42, "tests/smtp: the session with a relay"),
+    (25..=31, "the tests of the session with a relay"),
+    (33..=42, "the tests of the session with a relay"),
 ];
 
 /// Numbers of `unsubscribe.md` that are checked elsewhere.
