@@ -1,5 +1,6 @@
 //! What a session looks like on the wire, byte for byte: the session checks of RFC 5321 and the extensions, by number.
 
+use postrider::mail::Message;
 use postrider::mail::smtp::{Relay, Smtp, SmtpConfig, StageTimeouts};
 use postrider_actors::{Outcome, Reason};
 
@@ -8,10 +9,10 @@ use crate::outbound::{Ca, Dns, Found};
 use crate::script::{Act, Point, Script, Seen, Server, config, say};
 use crate::tls::Trusted;
 
-/// One message over one connection that takes everything.
-async fn one(script: Script) -> Seen {
+/// A message over a connection that takes everything.
+async fn one(message: &Message, script: Script) -> Seen {
     let server = Server::like(script).await;
-    assert_eq!(Smtp::new(server.config()).unwrap().send(&message()).await, Outcome::Succeeded);
+    assert_eq!(Smtp::new(server.config()).unwrap().send(message).await, Outcome::Succeeded);
     server.log().all_gone().await;
     server.log().only()
 }
@@ -133,7 +134,7 @@ async fn smtp_message_29_a_refused_mechanism_is_not_followed_by_another() {
 
 #[tokio::test]
 async fn smtp_message_30_31_commands_come_in_order_one_by_one_and_are_short() {
-    let seen = one(Script::clear().offering(&[])).await;
+    let seen = one(&message(), Script::clear().offering(&[])).await;
     let expected =
         ["EHLO client.example.org", "MAIL FROM:<noreply@sender.example>", "RCPT TO:<user@rcpt.example>", "DATA"];
     assert_eq!(seen.commands(), expected);
@@ -237,7 +238,8 @@ async fn smtp_message_39_each_step_has_its_time_and_all_have_one_together() {
 
 #[tokio::test]
 async fn smtp_message_40_a_parameter_is_used_only_where_it_is_offered() {
-    let size = message().bytes().len();
+    let message = message();
+    let size = message.bytes().len();
     let with_size = format!("MAIL FROM:<noreply@sender.example> SIZE={size}");
     for (extensions, expected) in [
         (&[][..], "MAIL FROM:<noreply@sender.example>"),
@@ -246,7 +248,7 @@ async fn smtp_message_40_a_parameter_is_used_only_where_it_is_offered() {
         (&["SIZE 0"], &with_size),
         (&["size 1000000"], &with_size),
     ] {
-        let seen = one(Script::clear().offering(extensions)).await;
+        let seen = one(&message, Script::clear().offering(extensions)).await;
         assert_eq!(seen.commands()[1], expected, "{extensions:?}");
         assert_eq!(seen.messages[0].len(), size + 3, "SIZE is what is sent, without the dot");
     }
