@@ -22,7 +22,7 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-type Client<S> = SmtpClient<Guarded<S>>;
+pub(super) type Client<S> = SmtpClient<Guarded<S>>;
 
 /// A session that is past EHLO, TLS and AUTH.
 pub(super) struct Connection {
@@ -166,4 +166,10 @@ where
     Guarded<S>: AsyncRead + AsyncWrite,
 {
     SmtpClient { stream, timeout: Duration::from_secs(3600) }
+}
+
+/// A session over any stream, past EHLO.
+#[cfg(any(test, fuzzing))]
+pub(super) fn over(stream: impl Stream + 'static) -> Client<Box<dyn Stream>> {
+    client(Guarded::after_start_tls(Box::new(stream)))
 }
