@@ -77,7 +77,7 @@ impl Opener {
     }
 
     /// Reads the greeting of a new connection and says EHLO.
-    async fn greeted<S: Stream>(
+    pub(super) async fn greeted<S: Stream>(
         &self,
         stream: S,
         deadline: Instant,
@@ -120,7 +120,7 @@ impl Opener {
     }
 
     /// AUTH PLAIN or else LOGIN, as offered (RFC 4954 4). Neither offered: [`Reason::Protocol`].
-    async fn log_in(
+    pub(super) async fn log_in(
         &self,
         connection: &mut Connection,
         credentials: &Credentials<String>,
@@ -169,7 +169,7 @@ where
 }
 
 /// A session over any stream, past EHLO.
-#[cfg(any(test, fuzzing))]
+#[cfg(test)]
 pub(super) fn over(stream: impl Stream + 'static) -> Client<Box<dyn Stream>> {
     client(Guarded::after_start_tls(Box::new(stream)))
 }

@@ -18,6 +18,8 @@
 
 mod config;
 mod connection;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guard;
 mod judge;
 mod names;
