@@ -86,13 +86,9 @@ async fn every_foreign_key_of_the_domain_has_an_index_that_begins_with_it() {
     .fetch_all(database.pool())
     .await
     .unwrap();
-    // Of the first release: clients are deleted by hand, and codes are few.
-    let known = [
-        "postrider_identity.oidc_authorization_codes.client_id",
-        "postrider_identity.oidc_authorization_codes.session_id",
-        "postrider_identity.oidc_session_clients.client_id",
-        "postrider_identity.sessions.account_id",
-    ];
+    // Clients are few, and deleted by hand.
+    let known =
+        ["postrider_identity.oidc_authorization_codes.client_id", "postrider_identity.oidc_session_clients.client_id"];
     assert_eq!(bare, known);
 }
 
