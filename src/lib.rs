@@ -10,6 +10,7 @@ pub mod channels;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+pub mod content;
 pub mod delivery;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
@@ -28,6 +29,8 @@ pub mod queue;
 pub mod recorder;
 pub mod signing;
 pub mod subsystem;
+#[cfg(feature = "http")]
+pub mod unsubscribe;
 mod wake;
 
 pub use channel::{Channel, Channels, Page};

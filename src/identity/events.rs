@@ -6,7 +6,7 @@ use super::{AccountId, AddressId, AnnouncementId, NotificationId, RecoveryId};
 use crate::event::Event;
 
 /// An address is to be verified by a link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct VerificationRequested {
     /// Whose address.
     pub account: AccountId,
@@ -19,7 +19,7 @@ impl Event for VerificationRequested {
 }
 
 /// An account is to be recovered by a link to its primary address.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RecoveryRequested {
     /// Whose.
     pub account: AccountId,
@@ -34,7 +34,7 @@ impl Event for RecoveryRequested {
 }
 
 /// A notification was written to an account's inbox.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Notified {
     /// Whose inbox.
     pub account: AccountId,
@@ -47,7 +47,7 @@ impl Event for Notified {
 }
 
 /// An announcement was written to its recipients' inboxes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AnnouncementSent {
     /// Which.
     pub announcement: AnnouncementId,

@@ -51,6 +51,7 @@ fn unreadable() -> sqlx::Error {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -15,3 +15,12 @@ pub use self::key_file::{LinkKeyError, LinkKeyProblem};
 pub use self::keys::{LinkKeys, NoLinkKeys};
 pub use self::pages::{Page, Pages, PagesError};
 pub use self::token::{LinkToken, TokenDigest};
+
+/// What links are made of. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Links {
+    /// Where the host's pages are.
+    pub pages: Pages,
+    /// What their tokens are derived from.
+    pub keys: LinkKeys,
+}

@@ -3,6 +3,7 @@
 mod ca;
 mod dns;
 mod receiver;
+mod unanswering;
 mod vectors;
 
 use std::time::Duration;
@@ -10,9 +11,10 @@ use std::time::Duration;
 use postrider::outbound::{AddressPolicy, Bytes, Destination, HeaderMap, HttpsClient, HttpsConfig, Reply};
 use postrider_actors::Reason;
 
-pub use ca::Ca;
+pub use ca::{Ca, Identity};
 pub use dns::{Dns, Found};
 pub use receiver::{Receiver, Step, http};
+pub use unanswering::{Unanswering, vacant};
 pub use vectors::{Row, header_lines, now_of_vectors, rows, unescape};
 
 /// Admits loopback, where the receivers are, and nothing else that is not public.

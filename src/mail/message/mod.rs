@@ -1,8 +1,14 @@
 //! A message as it stands on the wire.
 
+mod body;
+mod compose;
+mod header_text;
+mod unsubscribe;
+
 use chrono::{DateTime, Utc};
-use mail_send::mail_builder::MessageBuilder;
-use postrider_actors::DeliveryId;
+use postrider_actors::{DeliveryId, Reason};
+
+pub use self::compose::compose;
 
 use super::address::EmailAddress;
 
@@ -24,31 +30,52 @@ pub struct Draft<'a> {
     pub date: DateTime<Utc>,
     /// From whom. Also the envelope's sender.
     pub from: &'a Mailbox,
+    /// Where answers go, if not to the sender.
+    pub reply_to: Option<&'a Mailbox>,
     /// To whom: the envelope's one recipient, and `To`.
     pub to: &'a EmailAddress,
     /// The subject.
     pub subject: &'a str,
-    /// The body in plain text.
+    /// The body in plain text. Its line ends may be of any kind.
     pub text: &'a str,
-    /// The body in HTML.
+    /// The body in HTML: whoever fills it in has escaped what he filled in.
     pub html: &'a str,
-    /// The one-click unsubscribe link of a message that is subscribed to (RFC 8058).
+    /// The one-click unsubscribe link of a message that is subscribed to (RFC 8058): one https URI, which may hold
+    /// no comma.
     pub unsubscribe: Option<&'a str>,
 }
 
 /// A message that cannot be built. Never shows any of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ComposeError {
-    /// It could not be written.
-    #[error("the message could not be written")]
-    Unwritable,
+    /// The subject or a name holds a control character or a line break of any script. Nothing is stripped: who wrote
+    /// it may have meant to add a header.
+    #[error("the subject or a name holds a control character or a line break")]
+    HeaderText,
+    /// The date has no year of four digits from 1900 on (RFC 5322 3.3).
+    #[error("the date is outside the years 1900 to 9999")]
+    Date,
+    /// The unsubscribe link is not exactly one https URI that can stand between `<` and `>` (RFC 8058 3.1, RFC 2369 2).
+    #[error("the unsubscribe link is not one https URI")]
+    UnsubscribeUri,
+    /// A header line would be over 998 octets and cannot be folded (RFC 5322 2.1.1).
+    #[error("a header line would be over 998 octets")]
+    LineTooLong,
 }
 
-/// A message with its envelope, ready to be sent: 7-bit bytes, lines ended by CRLF.
+impl From<ComposeError> for Reason {
+    fn from(_: ComposeError) -> Self {
+        Self::InvalidMessage
+    }
+}
+
+/// A message with its envelope, ready to be sent: lines ended by CRLF, and 7-bit bytes but for addresses whose local
+/// part is not ASCII, which stand in its header as they are (RFC 6532 3.2).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
     from: EmailAddress,
     to: EmailAddress,
+    needs_smtputf8: bool,
     bytes: Vec<u8>,
 }
 
@@ -70,7 +97,7 @@ impl Message {
 
     /// It goes only to a relay that offers SMTPUTF8 (RFC 6531 3.4).
     pub fn needs_smtputf8(&self) -> bool {
-        self.from.needs_smtputf8() || self.to.needs_smtputf8()
+        self.needs_smtputf8
     }
 }
 
@@ -78,22 +105,4 @@ impl std::fmt::Debug for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Message").field("bytes", &self.bytes.len()).finish_non_exhaustive()
     }
-}
-
-/// Builds the message of a draft.
-///
-/// # Errors
-/// See [`ComposeError`].
-pub fn compose(draft: &Draft<'_>) -> Result<Message, ComposeError> {
-    let bytes = MessageBuilder::new()
-        .from(draft.from.address.to_string())
-        .to(draft.to.to_string())
-        .message_id(format!("{}@{}", draft.delivery, draft.from.address.domain()))
-        .date(draft.date.timestamp())
-        .subject(draft.subject)
-        .text_body(draft.text)
-        .html_body(draft.html)
-        .write_to_vec()
-        .map_err(|_| ComposeError::Unwritable)?;
-    Ok(Message { from: draft.from.address.clone(), to: draft.to.clone(), bytes })
 }
