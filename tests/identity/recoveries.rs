@@ -5,7 +5,7 @@ use std::time::Duration;
 use postrider::directory::{Directory, Notice, SecuringStep};
 use postrider::identity::{
     AccountId, AccountState, ActError, AddressId, Missing, RecoveryId, ReferenceDirectory, cancel_recovery,
-    create_session, replace_address, request_recovery, secure_account, set_state, use_recovery,
+    create_session, replace_address, request_recovery, secure_account, set_state, undo_recovery, use_recovery,
 };
 
 use crate::world::{World, texts};
@@ -200,4 +200,29 @@ async fn securing_an_account_says_what_was_done_to_every_verified_address() {
     assert_eq!(texts(&mail), ["one@a.example", "two@a.example"]);
     assert!(!world.open(recovery, address).await);
     assert_eq!(world.count("postrider_identity.sessions where revoked_at is null").await, 0);
+}
+
+#[tokio::test]
+async fn a_recovery_is_undone_once_and_only_while_that_is_possible() {
+    let world = World::new().await;
+    let (account, _) = world.account_at("alice@a.example").await;
+    let mut connection = world.connect().await;
+    let open = world.recovery(account).await;
+    let undo = async |recovery| {
+        undo_recovery(&mut world.connect().await, &world.recorder, recovery).await.map(|undone| undone.committed())
+    };
+    let refused = |undone: Result<_, ActError>| matches!(undone, Err(ActError::NoSuch(Missing::Recovery)));
+    assert!(refused(undo(open).await), "not used yet");
+    use_recovery(&mut connection, &world.recorder, &world.recovery_token(open), Some(DAY)).await.unwrap().committed();
+    create_session(&mut connection, account).await.unwrap();
+    world.forget();
+    undo(open).await.unwrap();
+    assert_eq!(world.mail().notice, Notice::AccountSecured { done: vec![SecuringStep::SessionsEnded] });
+    assert_eq!(world.count("postrider_identity.sessions where revoked_at is null").await, 0, "the way in is closed");
+    assert!(refused(undo(open).await), "undone already");
+    let without_passkey = world.recovery(account).await;
+    let token = world.recovery_token(without_passkey);
+    use_recovery(&mut connection, &world.recorder, &token, None).await.unwrap().committed();
+    assert!(refused(undo(without_passkey).await));
+    assert!(refused(undo(RecoveryId(uuid::Uuid::now_v7())).await));
 }
