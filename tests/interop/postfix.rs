@@ -19,10 +19,10 @@ pub const PASSWORD: &str = "correct horse: 50% staple/@";
 const MAILBOXES: [(&str, &str); 4] = [
     ("someone@mail.test", "someone"),
     ("later@mail.test", "later"),
-    ("björn.Ünal@mail.test", "björn"),
+    ("björn.ünal@mail.test", "björn"),
     ("someone@xn--bcher-kva.test", "books"),
 ];
-/// What the smaller relay takes.
+/// What the smaller relays take.
 pub const SMALL_BYTES: usize = 4096;
 
 const DAEMONS: &str = "/usr/lib/postfix/sbin";
@@ -39,6 +39,8 @@ pub struct Ports {
     pub implicit: u16,
     /// As the first, but for messages of [`SMALL_BYTES`] at most.
     pub small: u16,
+    /// As that, but says of no extension that can be done without: neither SIZE nor SMTPUTF8.
+    pub bare: u16,
 }
 
 /// Ends with the value, or with the test's process.
@@ -53,7 +55,7 @@ pub struct Postfix {
 impl Postfix {
     pub async fn start(ca: &Ca) -> Self {
         for _ in 0..CLAIMED_PORTS {
-            let ports = Ports { starttls: free_port(), implicit: free_port(), small: free_port() };
+            let ports = Ports { starttls: free_port(), implicit: free_port(), small: free_port(), bare: free_port() };
             if let Some(postfix) = Self::try_start(ca, ports).await {
                 return postfix;
             }
@@ -115,9 +117,11 @@ impl Postfix {
         self.input = None;
     }
 
-    /// How many connections said EHLO so far.
-    pub fn clients(&self) -> usize {
-        self.log().lines().filter(|line| line.contains("disconnect from") && line.contains("ehlo=")).count()
+    /// How many messages were taken over each connection that has ended, apart from those that never said EHLO.
+    pub fn messages_by_connection(&self) -> Vec<usize> {
+        let log = self.log();
+        let ended = log.lines().filter(|line| line.contains("disconnect from") && line.contains(" ehlo="));
+        ended.map(|line| line.split_once(" data=").map_or(0, |(_, count)| leading_number(count))).collect()
     }
 
     /// The messages in the mailbox of `address`, as they were delivered, once there are so many.
@@ -139,6 +143,11 @@ impl Drop for Postfix {
         drop(self.input.take()); // which ends it
         _ = self.child.wait();
     }
+}
+
+/// `data=1/2` is one of two.
+fn leading_number(text: &str) -> usize {
+    text.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -208,11 +217,12 @@ smtpd_recipient_restrictions = check_recipient_access texthash:{folder}/conf/rec
 }
 
 fn master_cf(ports: Ports) -> String {
-    let Ports { starttls, implicit, small } = ports;
+    let Ports { starttls, implicit, small, bare } = ports;
     format!(
         "127.0.0.1:{starttls} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt
 127.0.0.1:{implicit} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_tls_wrappermode=yes
 127.0.0.1:{small} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES}
+127.0.0.1:{bare} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES} -o smtpd_discard_ehlo_keywords=size,smtputf8
 postlog unix-dgram n - n - 1 postlogd
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr
