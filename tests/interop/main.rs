@@ -3,6 +3,7 @@
 
 mod apache;
 mod browser;
+mod delivered;
 mod harness;
 mod host;
 mod postfix;

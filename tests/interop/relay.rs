@@ -12,20 +12,20 @@ use crate::receivers::Ca;
 use crate::sample::{Sample, address};
 
 /// A relay and a client that trusts it.
-struct Relaying {
+pub struct Relaying {
     ca: Ca,
-    postfix: Postfix,
+    pub postfix: Postfix,
 }
 
 impl Relaying {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let ca = Ca::new();
         let postfix = Postfix::start(&ca).await;
         Self { ca, postfix }
     }
 
     /// By STARTTLS and a login.
-    fn smtp(&self) -> Smtp {
+    pub fn smtp(&self) -> Smtp {
         self.smtp_at(&relay("smtp", PASSWORD, self.postfix.ports.starttls))
     }
 
