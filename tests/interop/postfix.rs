@@ -35,12 +35,14 @@ const SOON: Duration = Duration::from_secs(20);
 pub struct Ports {
     /// STARTTLS, without which nothing is taken.
     pub starttls: u16,
-    /// TLS from the first byte.
+    /// TLS from the first byte, and AUTH LOGIN alone.
     pub implicit: u16,
     /// As the first, but for messages of [`SMALL_BYTES`] at most.
     pub small: u16,
     /// As that, but says of no extension that can be done without: neither SIZE nor SMTPUTF8.
     pub bare: u16,
+    /// As the first, but closes a connection on which nothing was said for a while.
+    pub impatient: u16,
 }
 
 /// Ends with the value, or with the test's process.
@@ -55,7 +57,13 @@ pub struct Postfix {
 impl Postfix {
     pub async fn start(ca: &Ca) -> Self {
         for _ in 0..CLAIMED_PORTS {
-            let ports = Ports { starttls: free_port(), implicit: free_port(), small: free_port(), bare: free_port() };
+            let ports = Ports {
+                starttls: free_port(),
+                implicit: free_port(),
+                small: free_port(),
+                bare: free_port(),
+                impatient: free_port(),
+            };
             if let Some(postfix) = Self::try_start(ca, ports).await {
                 return postfix;
             }
@@ -172,8 +180,13 @@ fn configure(folder: &Folder, ca: &Ca, ports: Ports) {
     folder.write("conf/mailboxes", &mailboxes);
     folder.write("conf/recipients", "later@mail.test 450 4.2.1 Later\n");
     let accounts = folder.path().join("conf/sasl/sasldb2");
-    let sasl = "pwcheck_method: auxprop\nauxprop_plugin: sasldb\nmech_list: PLAIN LOGIN\n";
-    folder.write("conf/sasl/smtpd.conf", &format!("{sasl}sasldb_path: {}\n", accounts.display()));
+    for (name, mechanisms) in [("smtpd", "PLAIN LOGIN"), ("login", "LOGIN")] {
+        let file = format!(
+            "pwcheck_method: auxprop\nauxprop_plugin: sasldb\nsasldb_path: {}\nmech_list: {mechanisms}\n",
+            accounts.display()
+        );
+        folder.write(&format!("conf/sasl/{name}.conf"), &file);
+    }
 }
 
 fn main_cf(folder: &Path) -> String {
@@ -217,12 +230,13 @@ smtpd_recipient_restrictions = check_recipient_access texthash:{folder}/conf/rec
 }
 
 fn master_cf(ports: Ports) -> String {
-    let Ports { starttls, implicit, small, bare } = ports;
+    let Ports { starttls, implicit, small, bare, impatient } = ports;
     format!(
         "127.0.0.1:{starttls} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt
-127.0.0.1:{implicit} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_tls_wrappermode=yes
+127.0.0.1:{implicit} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_tls_wrappermode=yes -o smtpd_sasl_path=login
 127.0.0.1:{small} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES}
 127.0.0.1:{bare} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES} -o smtpd_discard_ehlo_keywords=size,smtputf8
+127.0.0.1:{impatient} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_timeout=2s
 postlog unix-dgram n - n - 1 postlogd
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr
