@@ -9,6 +9,7 @@ use super::audit::AuditArguments;
 use super::deliveries::DeliveriesCommand;
 use super::duration;
 use super::keys::KeysCommand;
+use super::mail::MailCommand;
 use super::serve::ServeArguments;
 
 const EXAMPLES: &str = "Examples:
@@ -18,6 +19,7 @@ const EXAMPLES: &str = "Examples:
   postrider demo
   postrider deliveries list --status failed
   postrider audit
+  postrider mail preview --serve
   postrider deliveries retry 0190b5a4-8c7e-7c3a-9d52-3f1e6a7b8c9d
 
 Exit codes: 0 done, 1 failed, 2 wrong arguments or settings, 3 no such delivery,
@@ -77,4 +79,7 @@ pub(super) enum Command {
     /// Make signing keys, and show the public half of them.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// See what e-mails look like.
+    #[command(subcommand)]
+    Mail(MailCommand),
 }

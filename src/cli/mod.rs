@@ -14,6 +14,7 @@ mod failure;
 mod keys;
 mod logging;
 mod login;
+mod mail;
 mod migrate;
 mod serve;
 mod signals;
@@ -69,6 +70,7 @@ async fn perform_on_runtime(global: &Global, command: &Command) -> Result<Output
     let text = match command {
         Command::Audit(arguments) => return unless_interrupted(&mut signals, audit::run(global, arguments)).await,
         Command::Keys(command) => keys::run(command),
+        Command::Mail(command) => mail::run(command, &mut signals).await,
         // A signal is how it ends in order.
         Command::Serve(arguments) => serve::run(global, arguments, &mut signals).await.map(|()| String::new()),
         Command::Demo => unless_interrupted(&mut signals, demo::run(global)).await,
