@@ -10,6 +10,7 @@ use super::audit::AuditArguments;
 use super::deliveries::DeliveriesCommand;
 use super::duration;
 use super::keys::KeysCommand;
+use super::mail::MailCommand;
 use super::serve::ServeArguments;
 
 const EXAMPLES: &str = "Examples:
@@ -20,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   postrider deliveries list --status failed
   postrider audit
   postrider announce --subject 'We move' --text-file move.txt --dry-run
+  postrider mail preview --serve
   postrider deliveries retry 0190b5a4-8c7e-7c3a-9d52-3f1e6a7b8c9d
 
 Exit codes: 0 done, 1 failed, 2 wrong arguments or settings, 3 no such delivery,
@@ -81,4 +83,7 @@ pub(super) enum Command {
     /// Make signing keys, and show the public half of them.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// See what e-mails look like.
+    #[command(subcommand)]
+    Mail(MailCommand),
 }

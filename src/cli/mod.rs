@@ -15,6 +15,7 @@ mod failure;
 mod keys;
 mod logging;
 mod login;
+mod mail;
 mod migrate;
 mod operator;
 mod serve;
@@ -72,6 +73,7 @@ async fn perform_on_runtime(global: &Global, command: &Command) -> Result<Output
         Command::Audit(arguments) => return unless_interrupted(&mut signals, audit::run(global, arguments)).await,
         Command::Announce(arguments) => unless_interrupted(&mut signals, announce::run(global, arguments)).await,
         Command::Keys(command) => keys::run(command),
+        Command::Mail(command) => mail::run(command, &mut signals).await,
         // A signal is how it ends in order.
         Command::Serve(arguments) => serve::run(global, arguments, &mut signals).await.map(|()| String::new()),
         Command::Demo => unless_interrupted(&mut signals, demo::run(global)).await,
