@@ -41,6 +41,14 @@ struct State {
     refusals: Mutex<HashMap<String, u16>>,
     connections: AtomicUsize,
     down: AtomicBool,
+    answers_to_lose: AtomicUsize,
+}
+
+impl State {
+    fn loses_an_answer(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.answers_to_lose.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+    }
 }
 
 impl State {
@@ -96,6 +104,11 @@ impl Mailbox {
     /// From now on answers RCPT for `address` with `code`.
     pub fn refuse(&self, address: &str, code: u16) {
         self.state.refusals().insert(address.to_owned(), code);
+    }
+
+    /// Takes the next `messages`, but hangs up instead of saying so.
+    pub fn lose_answers(&self, messages: usize) {
+        self.state.answers_to_lose.store(messages, Ordering::SeqCst);
     }
 
     /// Closes every connection as soon as it is made or says something, or serves again.
@@ -168,6 +181,9 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, state: &State, conne
                 say(&mut stream, "354 go on").await?;
                 let bytes = read_message(&mut stream).await?;
                 state.received().push(Received { from, to, bytes, connection });
+                if state.loses_an_answer() {
+                    return Ok(());
+                }
                 say(&mut stream, "250 2.0.0 kept").await?;
             }
             "RSET" | "NOOP" => {
