@@ -2,11 +2,13 @@
 
 mod address;
 mod dkim;
+mod mailer;
 mod message;
 pub mod smtp;
 
 pub use self::address::{AddressError, EmailAddress};
 pub use self::dkim::{DkimError, DkimSigner};
+pub use self::mailer::{Letter, Mailer};
 pub use self::message::{ComposeError, Draft, Mailbox, Message, check_header_text, compose};
 
 /// A control character, or what Unicode ends lines and paragraphs with: none may stand in an address or a header.
