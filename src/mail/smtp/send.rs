@@ -102,7 +102,7 @@ impl Smtp {
         }
         match (unusable, unsuited) {
             (None, Some(reason)) => Outcome::failed(reason),
-            (reason, _) => Outcome::retry(reason.unwrap_or(Reason::Connection)),
+            (reason, _) => judge(Stage::Session, reason.unwrap_or(Reason::Connection)),
         }
     }
 
