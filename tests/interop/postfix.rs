@@ -51,6 +51,7 @@ pub struct Postfix {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     folder: Folder,
+    master: i32,
     pub ports: Ports,
 }
 
@@ -81,7 +82,7 @@ impl Postfix {
         configure(&folder, ca, ports);
         let mut child = spawn(&folder);
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        let mut postfix = Self { child, input, output, folder, ports };
+        let mut postfix = Self { child, input, output, folder, master: 0, ports };
         postfix.await_start().await.then_some(postfix)
     }
 
@@ -95,7 +96,8 @@ impl Postfix {
     async fn await_start(&mut self) -> bool {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap(); // a second at most: until its accounts are made
-        assert_eq!(line, "started\n", "{NEEDS_ROOT}: {}", self.log());
+        let started = line.trim_end().strip_prefix("started ").and_then(|master| master.parse().ok());
+        self.master = started.unwrap_or_else(|| panic!("{NEEDS_ROOT}: {}", self.log()));
         let mut taken = false;
         eventually(SOON, "Postfix greets", async || {
             taken = self.log().contains("Address already in use");
@@ -115,9 +117,9 @@ impl Postfix {
         self.folder.path()
     }
 
-    /// The process that all others are children of.
-    pub fn master(&self) -> u32 {
-        self.folder.read("queue/pid/master.pid").trim().parse().unwrap()
+    /// The process that all others are children of, and the leader of their group.
+    pub const fn master(&self) -> i32 {
+        self.master
     }
 
     /// Closes what the end of this process would close.
