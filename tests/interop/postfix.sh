@@ -53,6 +53,9 @@ printf '%s' "$password" | saslpasswd2 -p -c -f "$folder/conf/sasl/sasldb2" -u "$
 chgrp postfix "$folder/conf/sasl/sasldb2"
 chmod 640 "$folder/conf/sasl/sasldb2"
 
+# Postfix waits a second or two before it reads a file that was written just now, as it may be half written.
+find "$folder/conf" -type f -exec touch -d '1 minute ago' {} +
+
 start() {
     "$master" -c "$folder/conf" -s <&- >/dev/null 2>>"$folder/stderr" &
     running=$!
