@@ -13,6 +13,7 @@ pub fn message_with(to: &str, text: &str) -> Message {
         date: Utc.with_ymd_and_hms(2026, 1, 1, 0, 10, 0).unwrap(),
         from: &from,
         to: &EmailAddress::parse(to).unwrap(),
+        reply_to: None,
         subject: "Hello",
         text,
         html: "<p>Hello</p>",
