@@ -16,11 +16,12 @@ use crate::support::eventually;
 pub const USER: &str = "postrider";
 pub const PASSWORD: &str = "correct horse: 50% staple/@";
 /// Mailboxes by address, and their folders.
-const MAILBOXES: [(&str, &str); 4] = [
+const MAILBOXES: [(&str, &str); 5] = [
     ("someone@mail.test", "someone"),
     ("later@mail.test", "later"),
     ("björn.ünal@mail.test", "björn"),
     ("someone@xn--bcher-kva.test", "books"),
+    ("@club.test", "club"), // whoever it is there
 ];
 /// What the smaller relays take.
 pub const SMALL_BYTES: usize = 4096;
@@ -213,7 +214,7 @@ in_flow_delay = 0
 default_transport = error:nothing leaves
 relay_transport = error:nothing leaves
 local_transport = error:nothing is local
-virtual_mailbox_domains = mail.test, xn--bcher-kva.test
+virtual_mailbox_domains = mail.test, club.test, xn--bcher-kva.test
 virtual_mailbox_base = {folder}/mail
 virtual_mailbox_maps = texthash:{folder}/conf/mailboxes
 virtual_minimum_uid = 1
