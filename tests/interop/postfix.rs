@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::host::{Folder, certificate_file, common_user, free_port, is_root};
+use crate::host::{Folder, certificate_file, common_user, free_port, has_ended, is_root};
 use crate::receivers::Ca;
 use crate::support::eventually;
 
@@ -46,6 +46,18 @@ pub struct Ports {
     pub impatient: u16,
 }
 
+impl Ports {
+    pub fn free() -> Self {
+        Self {
+            starttls: free_port(),
+            implicit: free_port(),
+            small: free_port(),
+            bare: free_port(),
+            impatient: free_port(),
+        }
+    }
+}
+
 /// Ends with the value, or with the test's process.
 pub struct Postfix {
     child: Child,
@@ -59,22 +71,15 @@ pub struct Postfix {
 impl Postfix {
     pub async fn start(ca: &Ca) -> Self {
         for _ in 0..CLAIMED_PORTS {
-            let ports = Ports {
-                starttls: free_port(),
-                implicit: free_port(),
-                small: free_port(),
-                bare: free_port(),
-                impatient: free_port(),
-            };
-            if let Some(postfix) = Self::try_start(ca, ports).await {
+            if let Some(postfix) = Self::try_start(ca, Ports::free()).await {
                 return postfix;
             }
         }
-        panic!("no ports for Postfix stayed free");
+        panic!("Postfix ended {CLAIMED_PORTS} times as it started: no ports stayed free?");
     }
 
     /// None where a port was taken meanwhile.
-    async fn try_start(ca: &Ca, ports: Ports) -> Option<Self> {
+    pub async fn try_start(ca: &Ca, ports: Ports) -> Option<Self> {
         assert!(
             Path::new(DAEMONS).join("master").exists() && Path::new("/usr/sbin/saslpasswd2").exists(),
             "Postfix with Cyrus SASL is not installed: run scripts/install-test-peers.sh"
@@ -99,13 +104,16 @@ impl Postfix {
         self.output.read_line(&mut line).unwrap(); // a second at most: until its accounts are made
         let started = line.trim_end().strip_prefix("started ").and_then(|master| master.parse().ok());
         self.master = started.unwrap_or_else(|| panic!("{NEEDS_ROOT}: {}", self.log()));
-        let mut taken = false;
+        let mut ended = false;
         eventually(SOON, "Postfix greets", async || {
-            taken = self.log().contains("Address already in use");
-            taken || greets(self.ports.starttls).await
+            // Its master keeps to itself why. It says that it started once the ports are its own: who greets before may
+            // be another.
+            ended = has_ended(self.master);
+            let has_started = self.log().contains(&format!("master[{}]: daemon started", self.master));
+            ended || has_started && greets(self.ports.starttls).await
         })
         .await;
-        !taken
+        !ended
     }
 
     /// What it said so far.
@@ -239,7 +247,7 @@ fn master_cf(ports: Ports) -> String {
 127.0.0.1:{implicit} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_tls_wrappermode=yes -o smtpd_sasl_path=login
 127.0.0.1:{small} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES}
 127.0.0.1:{bare} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES} -o smtpd_discard_ehlo_keywords=size,smtputf8
-127.0.0.1:{impatient} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_timeout=2s
+127.0.0.1:{impatient} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_timeout=4s
 postlog unix-dgram n - n - 1 postlogd
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr
