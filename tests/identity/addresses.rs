@@ -166,7 +166,7 @@ async fn a_link_that_is_followed_while_its_address_is_removed_verifies_nothing()
     let mut removing = world.pool().begin().await.unwrap();
     remove_address(&mut removing, &world.recorder, address).await.unwrap().committed();
     let (pool, token) = (world.pool().clone(), world.token(address));
-    let following = tokio::spawn(async move { verify_address(&mut *pool.acquire().await.unwrap(), &token).await });
+    let following = tokio::spawn(async move { verify_address(&mut pool.acquire().await.unwrap(), &token).await });
     world.somebody_waits().await;
     removing.commit().await.unwrap();
     assert!(matches!(following.await.unwrap(), Err(ActError::NoSuch(Missing::Link))));
@@ -277,8 +277,8 @@ async fn a_verification_link_has_a_recipient_only_while_there_is_something_to_ve
     for gone in [false, true] {
         let mut transaction = world.pool().begin().await.unwrap();
         match gone {
-            true => _ = remove_address(&mut transaction, &world.recorder, address).await.unwrap().committed(),
-            false => _ = verify_address(&mut transaction, &world.token(address)).await.unwrap(),
+            true => remove_address(&mut transaction, &world.recorder, address).await.unwrap().committed(),
+            false => drop(verify_address(&mut transaction, &world.token(address)).await.unwrap()),
         }
         let read = ReferenceDirectory.verification(&mut transaction, account, address).await.unwrap();
         assert_eq!(read, None, "removed: {gone}");

@@ -155,7 +155,7 @@ async fn an_account_that_is_disabled_while_an_announcement_is_sent_is_a_recipien
     assert_eq!(sent.value.recipients, 2);
     let pool = world.pool().clone();
     let disabling = tokio::spawn(async move {
-        set_state(&mut *pool.acquire().await.unwrap(), account, AccountState::Disabled).await.unwrap()
+        set_state(&mut pool.acquire().await.unwrap(), account, AccountState::Disabled).await.unwrap()
     });
     world.somebody_waits().await;
     sending.commit().await.unwrap();

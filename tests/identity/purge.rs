@@ -157,7 +157,7 @@ async fn no_session_begins_while_its_account_is_purged() {
     delete_account(&mut purging, &world.recorder, account).await.unwrap().committed();
     let pool = world.pool().clone();
     let beginning =
-        tokio::spawn(async move { create_session(&mut *pool.acquire().await.unwrap(), account).await.is_ok() });
+        tokio::spawn(async move { create_session(&mut pool.acquire().await.unwrap(), account).await.is_ok() });
     world.somebody_waits().await;
     purging.commit().await.unwrap();
     assert!(!beginning.await.unwrap());

@@ -176,7 +176,7 @@ async fn two_who_use_one_recovery_at_once_are_one_who_uses_it() {
     use_recovery(&mut first, &world.recorder, &token, None).await.unwrap().committed();
     let (pool, recorder) = (world.pool().clone(), world.recorder.clone());
     let second = tokio::spawn(async move {
-        use_recovery(&mut *pool.acquire().await.unwrap(), &recorder, &token, None).await.map(|used| used.committed())
+        use_recovery(&mut pool.acquire().await.unwrap(), &recorder, &token, None).await.map(|used| used.committed())
     });
     world.somebody_waits().await;
     first.commit().await.unwrap();
