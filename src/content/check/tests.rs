@@ -170,6 +170,19 @@ fn a_content_has_a_text_and_a_page_and_a_template_has_a_content() {
 }
 
 #[test]
+fn every_file_of_the_templates_is_part_of_the_program() {
+    let sources = embedded();
+    let twins = |source: &Source<'_>| {
+        let names = [source.text.map(|_| source.file(Twin::Text)), source.html.map(|_| source.file(Twin::Html))];
+        names.into_iter().flatten().map(|file| format!("{file}.hbs"))
+    };
+    let embedded: BTreeSet<String> = sources.contents.iter().chain(&sources.parts).flat_map(twins).collect();
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/email")).unwrap();
+    let files = folder.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(embedded, files);
+}
+
+#[test]
 fn a_text_begins_with_its_subject() {
     let message = "alert.txt does not begin with its subject and an empty line";
     refused(replacing("alert", Twin::Text, "Subject: ", ""), message);
