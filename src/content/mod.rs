@@ -12,7 +12,7 @@
 //! use postrider::content::{Letterhead, PasskeyAdded, Renderer};
 //!
 //! let letterhead = Letterhead { service: "Example ID".into(), home: "https://id.example.com/".into() };
-//! let renderer = Renderer::new(letterhead)?;
+//! let renderer = Renderer::new(&letterhead)?;
 //! let content = PasskeyAdded {
 //!     handle: "ada".into(),
 //!     passkey: "Blue\r\nkey".into(),

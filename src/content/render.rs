@@ -55,8 +55,8 @@ impl Renderer {
     ///
     /// # Errors
     /// A template that does not fit its content; the first that is found.
-    pub fn new(letterhead: Letterhead) -> Result<Self, TemplateError> {
-        Self::with(&letterhead, &embedded())
+    pub fn new(letterhead: &Letterhead) -> Result<Self, TemplateError> {
+        Self::with(letterhead, &embedded())
     }
 
     /// Takes these templates, once they are checked.

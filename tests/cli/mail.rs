@@ -29,7 +29,7 @@ async fn a_preview_is_what_is_sent() {
     assert_eq!(paths, format!("{html}\n{text}\n"));
     let letterhead = Letterhead { service: "Ours".into(), home: "https://id.example.com/".into() };
     let sample = Content::samples().into_iter().find(|sample| sample.name() == "new_sign_in").unwrap();
-    let rendered = Renderer::new(letterhead).unwrap().render(&sample).unwrap();
+    let rendered = Renderer::new(&letterhead).unwrap().render(&sample).unwrap();
     assert_eq!(fs::read_to_string(html).unwrap(), rendered.html);
     assert_eq!(fs::read_to_string(text).unwrap(), format!("Subject: {}\n\n{}", rendered.subject, rendered.text));
 }

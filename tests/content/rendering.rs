@@ -152,7 +152,7 @@ fn no_subject_holds_a_line_break_or_an_override() {
     let content = Announcement { subject: subject.into(), ..announcement("x") };
     assert_eq!(renderer().render(&content.into()).unwrap().subject, "News Bcc: eve@example.com x");
     let letterhead = Letterhead { service: "Exa\r\nmple\u{202e} ID".into(), home: HOME.into() };
-    let rendered = Renderer::new(letterhead).unwrap().render(&passkey("x")).unwrap();
+    let rendered = Renderer::new(&letterhead).unwrap().render(&passkey("x")).unwrap();
     assert_eq!(rendered.subject, "A passkey was added to your Exa mple ID account");
 }
 
@@ -172,7 +172,7 @@ fn a_link_that_is_none_is_refused_and_not_shown() {
     }
     for (service, home) in [("", HOME), ("\u{202e}", HOME), ("Example ID", "id.example.com"), ("Example ID", "")] {
         let letterhead = Letterhead { service: service.into(), home: home.into() };
-        assert_eq!(Renderer::new(letterhead).unwrap_err(), TemplateError::Letterhead, "{service} {home}");
+        assert_eq!(Renderer::new(&letterhead).unwrap_err(), TemplateError::Letterhead, "{service} {home}");
     }
 }
 

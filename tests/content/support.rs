@@ -5,7 +5,7 @@ use postrider::content::{Content, Letterhead, Rendered, Renderer};
 pub const HOME: &str = "https://id.example.com/";
 
 pub fn renderer() -> Renderer {
-    Renderer::new(Letterhead { service: "Example ID".into(), home: HOME.into() }).unwrap()
+    Renderer::new(&Letterhead { service: "Example ID".into(), home: HOME.into() }).unwrap()
 }
 
 /// All samples with what they are rendered to.

@@ -65,7 +65,7 @@ pub(super) async fn run(command: &MailCommand, signals: &mut Signals) -> Result<
 
 fn previews(arguments: &PreviewArguments, names: &[&str]) -> Result<Vec<Preview>, Failure> {
     let letterhead = Letterhead { service: arguments.service.clone(), home: "https://id.example.com/".to_owned() };
-    let renderer = Renderer::new(letterhead).map_err(|error| Failure::of(Exit::Usage, &error))?;
+    let renderer = Renderer::new(&letterhead).map_err(|error| Failure::of(Exit::Usage, &error))?;
     let mut previews: Vec<Preview> = Vec::new();
     for content in Content::samples().iter().filter(|content| names.contains(&content.name())) {
         let rendered = renderer.render(content).map_err(|error| Failure::of(Exit::Failed, &error))?;
