@@ -1,4 +1,4 @@
-# What can be done here: make demo, test, test-postgres-18, chaos, simulate, fuzz, lint, clean.
+# What can be done here: make demo, test, test-postgres-18, interop, chaos, simulate, fuzz, lint, clean.
 
 CARGO ?= cargo
 # .ci/run adds --locked.
@@ -9,7 +9,7 @@ else
 RUN_TESTS = $(CARGO) test $(CARGO_FLAGS) --workspace --lib --bins --tests --examples
 endif
 
-.PHONY: demo test test-postgres-18 chaos fuzz simulate lint clean prerequisites peers
+.PHONY: demo test test-postgres-18 interop chaos fuzz simulate lint clean prerequisites peers
 
 # Starts a PostgreSQL of its own and shows deliveries being made. The first build takes a few minutes.
 demo: prerequisites
@@ -24,6 +24,10 @@ test: prerequisites peers
 test-postgres-18: prerequisites peers
 	scripts/get-postgres.sh target/postgres-18
 	POSTRIDER_PG_BIN="$(CURDIR)/target/postgres-18/bin" scripts/with-postgres.sh $(RUN_TESTS)
+
+# Servers that others wrote, started for each test: Apache with mod_auth_openidc, Postfix.
+interop: prerequisites peers
+	scripts/with-postgres.sh $(CARGO) test $(CARGO_FLAGS) --test interop
 
 # What peers and third parties can send us: URLs, addresses, HTTP answers, Retry-After. make fuzz SECONDS=600
 fuzz:

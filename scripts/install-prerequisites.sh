@@ -4,24 +4,11 @@
 # password); never starts a server, nor sets one up. Does nothing, quickly, if all is there.
 set -euo pipefail
 scripts=$(dirname "$0")
+. "$scripts/apt.sh"
 
 have_compiler() { command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null; }
 have_make() { command -v make >/dev/null; }
 have_postgres() { "$scripts/find-postgres.sh" >/dev/null; }
-
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
-may_install() {
-    command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
-}
-updated=
-install() { # packages
-    echo "Installing with apt-get: $*"
-    if [ -z "$updated" ]; then
-        as_root apt-get update -qq </dev/null || echo "apt-get update failed; going on with the lists at hand" >&2
-        updated=yes
-    fi
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null
-}
 
 # The package's own habit is to set up a cluster and start it. An extra file in the folder that its configuration
 # includes stops that, and goes afterwards; where there is a configuration already, it is not touched.
@@ -38,7 +25,7 @@ if ! have_compiler || ! have_make; then
     missing=()
     have_compiler || missing+=(gcc libc6-dev)
     have_make || missing+=(make)
-    if ! may_install || ! install "${missing[@]}"; then
+    if ! install "${missing[@]}"; then
         echo "Please install: ${missing[*]}" >&2
         exit 1
     fi

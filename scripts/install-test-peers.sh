@@ -1,35 +1,44 @@
 #!/usr/bin/env bash
 # Prepares what the tests check Postrider against: target/peers, a Python environment with independent implementations,
-# and PgBouncer, which the tests start by themselves. Does nothing, quickly, if all is there.
+# and servers that the tests start by themselves: PgBouncer, Apache with mod_auth_openidc, Postfix with Cyrus SASL.
+# Does nothing, quickly, if all is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/apt.sh
 
-packages=(joserfc==1.8.0)
+packages=(joserfc==1.8.0 dkimpy==1.1.8 dnspython==2.9.2 PyNaCl==1.6.2)
 folder=target/peers
 
-as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
-install() { # packages
-    command -v apt-get >/dev/null || return 1
-    as_root apt-get update -qq </dev/null || true
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null
+# A server's folder is not in every user's PATH.
+have() { [ -x "/usr/sbin/$1" ] || command -v "$1" >/dev/null; }
+
+have_pgbouncer() { have pgbouncer; }
+install_pgbouncer() { install_without_services pgbouncer pgbouncer; }
+
+have_apache() { have apache2 && [ -e /usr/lib/apache2/modules/mod_auth_openidc.so ]; }
+# apache2-bin, which the module needs, is the program alone; the service would come with the package apache2.
+install_apache() { install libapache2-mod-auth-openidc; }
+
+have_postfix() {
+    have postfix && have saslpasswd2 && compgen -G '/usr/lib/*/sasl2/libplain.so' >/dev/null
+}
+# "No configuration" leaves /etc/postfix to whoever wants this machine to have mail.
+install_postfix() {
+    may_install || return 1
+    have postfix || echo 'postfix postfix/main_mailer_type select No configuration' | as_root debconf-set-selections
+    install_without_services "postfix saslauthd" postfix sasl2-bin libsasl2-modules
 }
 
-have_pgbouncer() { [ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null; }
-
-# The package's own habit is to start a service, at once and with every boot. What policy-rc.d forbids, Debian's
-# maintainer scripts do not start, with systemd or without; where the machine has a policy of its own, that one holds.
-# Afterwards the service is taken out of the boot, which only changes links.
-install_pgbouncer() (
-    policy=/usr/sbin/policy-rc.d
-    if [ ! -e "$policy" ]; then
-        trap 'as_root rm -f "$policy"' EXIT
-        printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
-        as_root chmod 755 "$policy"
+ensure() { # function suffix, name for people, packages
+    "have_$1" && return
+    if ! "install_$1" || ! "have_$1"; then
+        echo "Please install $2, which the tests start by themselves: apt-get install $3" >&2
+        exit 1
     fi
-    install pgbouncer || exit 1
-    if command -v systemctl >/dev/null; then as_root systemctl --quiet disable pgbouncer 2>/dev/null || true; fi
-    if command -v update-rc.d >/dev/null; then as_root update-rc.d pgbouncer disable 2>/dev/null || true; fi
-)
+}
+ensure pgbouncer PgBouncer pgbouncer
+ensure apache "Apache with mod_auth_openidc" libapache2-mod-auth-openidc
+ensure postfix "Postfix with Cyrus SASL" "postfix sasl2-bin libsasl2-modules"
 
 complete() {
     [ -x "$folder/bin/python" ] && "$folder/bin/python" - "${packages[@]}" <<'PYTHON' 2>/dev/null
@@ -39,14 +48,6 @@ for package in sys.argv[1:]:
     assert metadata.version(name) == version
 PYTHON
 }
-
-if ! have_pgbouncer; then
-    echo "Installing PgBouncer with apt-get"
-    if ! install_pgbouncer || ! have_pgbouncer; then
-        echo "Please install PgBouncer, which the tests start by themselves: apt-get install pgbouncer" >&2
-        exit 1
-    fi
-fi
 if complete; then
     exit
 fi

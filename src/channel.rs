@@ -6,10 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use postrider_actors::{ChannelName, ChannelPolicy, ConfigError, Transport};
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use crate::delivery::NewDelivery;
 use crate::event::Occurred;
-use crate::queue::Effect;
+use crate::queue::{Effect, Reads};
 use crate::recorder::RecordError;
 
 /// A kind of delivery with its own sender, its own workers and its own MAX_AGE.
@@ -29,8 +30,30 @@ pub trait Channel: Send + Sync + 'static {
         event: &Occurred<'_>,
     ) -> Result<Vec<NewDelivery>, RecordError>;
 
-    /// What performs an attempt.
-    fn transport(&self) -> Arc<dyn Transport<Effect>>;
+    /// A page of the deliveries of an event that causes more than are held in memory at once: as many as the channel likes,
+    /// beginning after `after`, which is the last page's [`Page::last`]. It is asked for the next until there is none, and each
+    /// is inserted before the next is read. They are unordered.
+    async fn page(
+        &self,
+        connection: &mut PgConnection,
+        event: &Occurred<'_>,
+        after: Option<Uuid>,
+    ) -> Result<Option<Page>, RecordError> {
+        let _ = (connection, event, after);
+        Ok(None)
+    }
+
+    /// What performs an attempt. What it needs of the host's tables it reads through `reads`, before it sends.
+    fn transport(&self, reads: &Reads) -> Arc<dyn Transport<Effect>>;
+}
+
+/// Some of the deliveries of one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The deliveries.
+    pub deliveries: Vec<NewDelivery>,
+    /// Where the next page begins.
+    pub last: Uuid,
 }
 
 /// The channels of a host, each name once.

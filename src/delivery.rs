@@ -31,6 +31,9 @@ pub enum InvalidDelivery {
         /// Which field.
         field: &'static str,
     },
+    /// Only unordered deliveries come in pages: keys are locked all at once, in their own order.
+    #[error("an ordered delivery cannot be made in a page")]
+    OrderedInPage,
     /// A text that must say something.
     #[error("{field} is empty")]
     Empty {

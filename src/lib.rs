@@ -18,6 +18,7 @@ pub mod demo;
 pub mod directory;
 pub mod event;
 pub mod identity;
+pub mod links;
 pub mod mail;
 mod metrics;
 pub mod outbound;
@@ -28,9 +29,11 @@ pub mod queue;
 pub mod recorder;
 pub mod signing;
 pub mod subsystem;
+#[cfg(feature = "http")]
+pub mod unsubscribe;
 mod wake;
 
-pub use channel::{Channel, Channels};
+pub use channel::{Channel, Channels, Page};
 pub use delivery::{InvalidDelivery, NewDelivery};
 pub use event::{Event, Occurred};
 pub use queue::{check_schema, migrate};

@@ -8,7 +8,10 @@ use postrider_actors::{ChannelName, Ended, FindingCount, FindingKind, PendingCou
 
 const ATTEMPTS: &str = "postrider_deliveries_attempts_total";
 const PENDING: &str = "postrider_deliveries_pending";
+const UNSENT: &str = "postrider_mail_unsent_total";
 const OLDEST: &str = "postrider_deliveries_oldest_pending_age_seconds";
+
+const RELAY_CONNECTIONS: &str = "postrider_smtp_connections_opened_total";
 
 const FINDINGS: &str = "postrider_audit_findings";
 const AUDITED_AT: &str = "postrider_audit_last_success_timestamp_seconds";
@@ -16,6 +19,11 @@ const AUDITED_AT: &str = "postrider_audit_last_success_timestamp_seconds";
 /// Describes the metrics and puts each counter at zero, so that a rate is there before the first event.
 pub(crate) fn describe(channels: &[ChannelName]) {
     describe_counter!(ATTEMPTS, "Attempts by outcome: succeeded, retried, deferred, failed, lease_lost.");
+    describe_counter!(RELAY_CONNECTIONS, "Sessions set up with a mail relay, by its place in the settings, from 0.");
+    describe_counter!(
+        UNSENT,
+        "Mail deliveries that succeeded without a message: moot (nothing to send any more), no_relay."
+    );
     describe_gauge!(PENDING, "Deliveries that wait or are being attempted, over all replicas.");
     describe_gauge!(
         OLDEST,
@@ -43,6 +51,33 @@ pub(crate) fn count_attempts<E>(channel: &ChannelName, ended: &[Ended<E>], settl
         };
         counter!(ATTEMPTS, "channel" => channel.to_string(), "outcome" => outcome).increment(1);
     }
+}
+
+/// Counts a session set up with a mail relay, by its place in the settings.
+pub(crate) fn count_relay_connection(relay: usize) {
+    counter!(RELAY_CONNECTIONS, "relay" => relay.to_string()).increment(1);
+}
+
+/// Why a mail delivery succeeded without a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unsent {
+    /// There was nothing to send any more when its time came.
+    Moot,
+    /// No relay is configured.
+    NoRelay,
+}
+
+impl Unsent {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Moot => "moot",
+            Self::NoRelay => "no_relay",
+        }
+    }
+}
+
+pub(crate) fn count_unsent(channel: &ChannelName, why: Unsent) {
+    counter!(UNSENT, "channel" => channel.to_string(), "reason" => why.as_str()).increment(1);
 }
 
 /// Publishes a count of what is pending. Dropped before it was counted, the gauges hold no number (NaN) until one is.

@@ -57,6 +57,20 @@ impl Recorder {
     /// # Errors
     /// See [`RecordError`].
     pub async fn record<E: Event>(&self, connection: &mut PgConnection, event: &E) -> Result<Recorded, RecordError> {
+        self.record_reporting(connection, event, &mut |_| ()).await
+    }
+
+    /// The same for an event that causes very many deliveries: `progress` hears how many are written so far, a page at a
+    /// time.
+    ///
+    /// # Errors
+    /// As [`Recorder::record`].
+    pub async fn record_reporting<E: Event>(
+        &self,
+        connection: &mut PgConnection,
+        event: &E,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<Recorded, RecordError> {
         let payload =
             json_text("event", event).map_err(|source| RecordError::InvalidEvent { kind: E::KIND, source })?;
         let id = Uuid::now_v7();
@@ -69,9 +83,35 @@ impl Recorder {
         }
         insert_event(&mut *connection, id, E::KIND, &payload).await?;
         let ids = insert_deliveries(&mut *connection, id, &deliveries).await?;
-        let channels = deliveries.into_iter().map(|(channel, _)| channel).collect();
-        Ok(Recorded { event: id, deliveries: ids, channels, waker: self.waker.clone() })
+        let mut channels: BTreeSet<ChannelName> = deliveries.into_iter().map(|(channel, _)| channel).collect();
+        let mut paged = 0;
+        for channel in self.channels.iter() {
+            let before = paged;
+            let mut after = None;
+            while let Some(page) = channel.page(&mut *connection, &occurred, after).await? {
+                paged += insert_page(&mut *connection, id, channel.name(), page.deliveries).await?;
+                progress(paged);
+                after = Some(page.last);
+            }
+            if paged > before {
+                channels.insert(channel.name());
+            }
+        }
+        Ok(Recorded { event: id, deliveries: ids, paged, channels, waker: self.waker.clone() })
     }
+}
+
+async fn insert_page(
+    connection: &mut PgConnection,
+    event: Uuid,
+    channel: ChannelName,
+    deliveries: Vec<NewDelivery>,
+) -> Result<u64, RecordError> {
+    if deliveries.iter().any(|delivery| delivery.ordering_key.is_some()) {
+        return Err(InvalidDelivery::OrderedInPage.into());
+    }
+    let deliveries: Vec<_> = deliveries.into_iter().map(|delivery| (channel.clone(), delivery)).collect();
+    Ok(insert_deliveries(connection, event, &deliveries).await?.len() as u64)
 }
 
 /// What was recorded; it is there once the transaction commits.
@@ -81,6 +121,8 @@ pub struct Recorded {
     pub event: Uuid,
     /// The deliveries that it causes.
     pub deliveries: Vec<DeliveryId>,
+    /// How many more it causes, made in pages: their ids are not kept.
+    pub paged: u64,
     channels: BTreeSet<ChannelName>,
     waker: Waker,
 }

@@ -14,12 +14,13 @@ use tokio_util::task::TaskTracker;
 
 use crate::channel::Channels;
 use crate::pooler::{PoolerError, SessionError};
-use crate::queue::{self, PgQueue, SchemaError, check_schema};
+use crate::queue::{self, PgQueue, Reads, SchemaError, check_schema};
 use crate::recorder::Recorder;
 use crate::wake::Waker;
 
-/// Connections that the tree needs besides one for each channel: cleanup, gauge, listening, notifying.
-const SHARED_CONNECTIONS: u32 = 4;
+/// Connections that the tree needs besides one for each channel: cleanup, gauge, listening, notifying, and two for what
+/// transports read.
+const SHARED_CONNECTIONS: u32 = 4 + queue::READING_CONNECTIONS;
 
 /// The subsystem could not be started; nothing of it runs.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +70,7 @@ impl From<SessionError> for SetupError {
 pub struct SubsystemConfig {
     /// Timing and sizes of the actor tree.
     pub engine: EngineConfig,
-    /// Connections of the actors' own pool; `None`: one for each channel and four shared.
+    /// Connections of the actors' own pool; `None`: one for each channel and six shared.
     pub pool_size: Option<u32>,
     /// Whether commits wake claimers; off, polling alone finds work.
     pub wake_ups: bool,
@@ -154,11 +155,12 @@ impl Subsystem {
         let pool = pool(options, names.len(), &config).await?;
         crate::metrics::describe(&names);
 
+        let reads = Reads::new(pool.clone());
         let engine_channels = channels
             .iter()
             .map(|channel| EngineChannel {
                 policy: postrider_actors::ChannelPolicy { name: channel.name(), max_age: channel.max_age() },
-                transport: channel.transport(),
+                transport: channel.transport(&reads),
             })
             .collect();
         let queue = Arc::new(PgQueue::new(pool.clone()));

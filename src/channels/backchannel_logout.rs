@@ -9,6 +9,7 @@ use postrider_actors::{Attempted, ChannelName, DeliveryId, Lease, Outcome, Reaso
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
+use super::LEFT_FOR_NEWER;
 use crate::channel::Channel;
 use crate::delivery::NewDelivery;
 use crate::directory::Directory;
@@ -16,14 +17,11 @@ use crate::event::Occurred;
 use crate::identity::SessionRevoked;
 use crate::outbound::header::{CONTENT_TYPE, HeaderValue};
 use crate::outbound::{Destination, HeaderMap, HttpsClient, judge};
-use crate::queue::Effect;
+use crate::queue::{Effect, Reads};
 use crate::recorder::RecordError;
 use crate::signing::{FORM_CONTENT_TYPE, LogoutSubject, LogoutToken, SigningAlgorithm, SigningKeys, logout_token_form};
 
 const NAME: &str = "backchannel_logout";
-/// A logout that comes an hour late helps nobody.
-/// How long a payload of a newer release is left for a newer replica.
-const LEFT_FOR_NEWER: Duration = Duration::from_secs(60);
 
 /// What a row keeps: all that the token needs, whatever becomes of session, account and client meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +46,7 @@ pub struct BackchannelLogout {
 }
 
 impl BackchannelLogout {
-    /// Past this age a delivery fails unsent.
+    /// Past this age a delivery fails unsent: a logout that comes an hour late helps nobody.
     pub const MAX_AGE: Duration = Duration::from_secs(3600);
 
     /// Sends with `client`, as `issuer` (byte-equal to `iss` of the ID tokens), signed with `keys`.
@@ -80,7 +78,7 @@ impl Channel for BackchannelLogout {
         event: &Occurred<'_>,
     ) -> Result<Vec<NewDelivery>, RecordError> {
         let Some(revoked) = event.of::<SessionRevoked>() else { return Ok(Vec::new()) };
-        let clients = self.directory.session_clients(connection, revoked.session.0).await?;
+        let clients = self.directory.session_clients(connection, revoked.session).await?;
         let mut deliveries = Vec::with_capacity(clients.len());
         for client in clients {
             let (sub, sid, algorithm) = (client.sub, client.sid, client.algorithm);
@@ -91,7 +89,7 @@ impl Channel for BackchannelLogout {
         Ok(deliveries)
     }
 
-    fn transport(&self) -> Arc<dyn Transport<Effect>> {
+    fn transport(&self, _: &Reads) -> Arc<dyn Transport<Effect>> {
         self.transport.clone()
     }
 }

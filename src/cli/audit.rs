@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use postrider_actors::{AuditPolicy, ChannelPolicy};
+use postrider_actors::AuditPolicy;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use super::connection::{ask, failed};
 use super::failure::{Exit, Failure};
 use super::tell::tell;
 use super::{Output, duration};
-use crate::channels::BackchannelLogout;
+use crate::channels::policies;
 use crate::queue::audit::{Audit, Finding, Looked, audit, meaning, next_step};
 
 /// Of each of its statements.
@@ -34,8 +34,7 @@ pub(super) struct AuditArguments {
 }
 
 pub(super) async fn run(global: &Global, arguments: &AuditArguments) -> Result<Output, Failure> {
-    let logout = ChannelPolicy { name: BackchannelLogout::channel_name(), max_age: BackchannelLogout::MAX_AGE };
-    let policy = AuditPolicy { channels: vec![logout], older_than: arguments.older_than, rows: arguments.limit };
+    let policy = AuditPolicy { channels: policies().into(), older_than: arguments.older_than, rows: arguments.limit };
     let audit = ask(global, "look at less with --limit", async |connection| {
         audit(connection, &policy, STATEMENT_TIMEOUT).await.map_err(failed("auditing"))
     })

@@ -3,6 +3,7 @@
 //! Data goes to stdout, everything else to stderr, and a command that fails writes nothing to stdout. Exit codes are
 //! in `failure.rs`, and all of it is documented in `docs/cli.md`.
 
+mod announce;
 mod arguments;
 mod audit;
 mod connection;
@@ -16,6 +17,7 @@ mod logging;
 mod login;
 mod mail;
 mod migrate;
+mod operator;
 mod serve;
 mod signals;
 mod tell;
@@ -69,6 +71,7 @@ async fn perform_on_runtime(global: &Global, command: &Command) -> Result<Output
     let mut signals = Signals::install()?;
     let text = match command {
         Command::Audit(arguments) => return unless_interrupted(&mut signals, audit::run(global, arguments)).await,
+        Command::Announce(arguments) => unless_interrupted(&mut signals, announce::run(global, arguments)).await,
         Command::Keys(command) => keys::run(command),
         Command::Mail(command) => mail::run(command, &mut signals).await,
         // A signal is how it ends in order.

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::facts::{Facts, Stated, sample_page, sample_time};
+use crate::directory::SecuringStep;
 
 /// An account was secured: goes to every verified address.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,20 +17,6 @@ pub struct AccountSecured {
     pub done: Vec<SecuringStep>,
     /// The notification's page.
     pub page: String,
-}
-
-/// What was done to secure an account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SecuringStep {
-    /// Every session was ended.
-    SessionsEnded,
-    /// Recoveries under way were cancelled.
-    RecoveriesCancelled,
-    /// Passkeys were removed.
-    PasskeysRemoved,
-    /// Addresses were removed.
-    AddressesRemoved,
 }
 
 /// Access to an account was recovered: goes to every verified address.
@@ -58,21 +45,19 @@ pub struct NewSignIn {
     pub page: String,
 }
 
-impl SecuringStep {
-    fn sentence(self) -> &'static str {
-        match self {
-            Self::SessionsEnded => "Every session was ended: you are signed out everywhere.",
-            Self::RecoveriesCancelled => "Recoveries that were under way were cancelled.",
-            Self::PasskeysRemoved => "Passkeys were removed.",
-            Self::AddressesRemoved => "E-mail addresses were removed.",
-        }
+fn sentence(step: SecuringStep) -> &'static str {
+    match step {
+        SecuringStep::SessionsEnded => "Every session was ended: you are signed out everywhere.",
+        SecuringStep::RecoveriesCancelled => "Recoveries that were under way were cancelled.",
+        SecuringStep::PasskeysRemoved => "Passkeys were removed.",
+        SecuringStep::AddressesRemoved => "E-mail addresses were removed.",
     }
 }
 
 impl Stated for AccountSecured {
     fn facts(&self) -> Facts {
         let Self { handle, at, done, page } = self;
-        let sentences = done.iter().map(|step| step.sentence());
+        let sentences = done.iter().map(|step| sentence(*step));
         Facts::default().word("handle", handle).time("at", *at).words("done", sentences).link("page", page)
     }
 

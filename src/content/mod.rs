@@ -43,7 +43,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::access::{AccountRecovered, AccountSecured, NewSignIn, SecuringStep};
+pub use self::access::{AccountRecovered, AccountSecured, NewSignIn};
 pub use self::addresses::{AddressAdded, AddressRemoved, AddressReplaced};
 pub use self::error::{RenderError, TemplateError};
 use self::facts::{Facts, Stated};

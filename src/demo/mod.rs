@@ -13,6 +13,7 @@ mod endings;
 mod error;
 mod facts;
 mod health;
+pub mod mailbox;
 mod narrator;
 mod opening;
 mod pace;

@@ -1,8 +1,8 @@
 //! OIDC clients.
 
 use sqlx::PgConnection;
-use uuid::Uuid;
 
+use super::SessionId;
 use crate::directory::SessionClient;
 use crate::outbound::{AddressPolicy, Destination, DestinationError};
 use crate::signing::SigningAlgorithm;
@@ -76,7 +76,7 @@ pub async fn register_client(
 /// Clients with a logout URI that received tokens from the session.
 pub(super) async fn of_session(
     connection: &mut PgConnection,
-    session: Uuid,
+    session: SessionId,
 ) -> Result<Vec<SessionClient>, sqlx::Error> {
     let rows: Vec<(String, String, String, String, String)> = sqlx::query_as(
         "select c.id, c.backchannel_logout_uri, sc.sub, sc.sid, c.id_token_signed_response_alg

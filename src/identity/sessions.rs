@@ -1,23 +1,11 @@
-//! Accounts and sessions, and the one way in which a session ends early.
+//! Sessions, and the one way in which a session ends early.
 
 use serde::Serialize;
 use sqlx::PgConnection;
-use uuid::Uuid;
 
+use super::{AccountId, SessionId};
 use crate::event::Event;
 use crate::recorder::{RecordError, Recorded, Recorder};
-
-/// An account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, sqlx::Type)]
-#[serde(transparent)]
-#[sqlx(transparent)]
-pub struct AccountId(pub Uuid);
-
-/// A session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, sqlx::Type)]
-#[serde(transparent)]
-#[sqlx(transparent)]
-pub struct SessionId(pub Uuid);
 
 /// Why a session ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -101,6 +89,10 @@ impl Revoked {
     pub fn committed(self) {
         self.0.into_iter().for_each(Recorded::committed);
     }
+
+    pub(super) fn into_recorded(self) -> Vec<Recorded> {
+        self.0
+    }
 }
 
 /// Ends sessions before their time: the only way there is. Records one [`SessionRevoked`] for each that was not revoked
@@ -140,41 +132,12 @@ pub async fn revoke_sessions(
     Ok(revoked)
 }
 
-/// Deletes an account with its sessions, telling every client that has tokens from them.
-///
-/// # Errors
-/// As [`revoke_sessions`].
-pub async fn delete_account(
-    connection: &mut PgConnection,
-    recorder: &Recorder,
-    account: AccountId,
-) -> Result<Revoked, RevokeError> {
-    let which = Sessions::OfAccount(account);
-    let revoked = revoke_sessions(&mut *connection, recorder, which, RevokedBy::AccountDeleted).await?;
-    sqlx::query("delete from postrider_identity.accounts where id = $1").bind(account).execute(connection).await?;
-    Ok(revoked)
-}
-
-/// Creates an active account.
-///
-/// # Errors
-/// The database; a handle that is taken.
-pub async fn create_account(connection: &mut PgConnection, handle: &str) -> Result<AccountId, sqlx::Error> {
-    let account = AccountId(Uuid::now_v7());
-    sqlx::query("insert into postrider_identity.accounts (id, handle) values ($1, $2)")
-        .bind(account)
-        .bind(handle)
-        .execute(connection)
-        .await?;
-    Ok(account)
-}
-
 /// Begins a session.
 ///
 /// # Errors
 /// The database; an account that does not exist.
 pub async fn create_session(connection: &mut PgConnection, account: AccountId) -> Result<SessionId, sqlx::Error> {
-    let session = SessionId(Uuid::now_v7());
+    let session = SessionId::generate();
     sqlx::query("insert into postrider_identity.sessions (id, account_id) values ($1, $2)")
         .bind(session)
         .bind(account)

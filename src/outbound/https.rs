@@ -84,7 +84,8 @@ impl HttpsClient {
     /// # Errors
     /// [`HttpsSetupError`]: roots that cannot be read, or no name server.
     pub fn new(config: HttpsConfig) -> Result<Self, HttpsSetupError> {
-        let tls = tls::client_config(config.extra_roots.as_deref())?;
+        let mut tls = tls::client_config(config.extra_roots.as_deref())?;
+        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
         let resolver = Resolver::new(config.name_server)
             .map_err(|source| HttpsSetupError::Resolver { source: Box::new(source) })?;
         if !config.policy.extra_networks().is_empty() {

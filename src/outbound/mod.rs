@@ -9,7 +9,7 @@
 //! body is ever logged, whatever the level. What is not: dependencies may log host names below INFO.
 
 mod address;
-mod connect;
+pub(crate) mod connect;
 mod destination;
 mod exchange;
 mod https;
@@ -17,10 +17,10 @@ mod judge;
 mod metered;
 mod registry;
 mod reply;
-mod resolver;
+pub(crate) mod resolver;
 mod retry_after;
 mod spelling;
-mod tls;
+pub(crate) mod tls;
 
 pub use address::{AddressPolicy, PublicAddr, RefusedAddress};
 pub use destination::{Destination, DestinationError};
@@ -30,6 +30,7 @@ pub use judge::{classify, judge};
 pub use reply::{MAX_BODY_BYTES, Reply, ReplyBody};
 pub use resolver::MAX_ADDRESSES_TRIED;
 pub use retry_after::{MAX_RETRY_AFTER, retry_after};
+pub use tls::TlsSetupError;
 
 pub use hyper::body::Bytes;
 pub use hyper::header;

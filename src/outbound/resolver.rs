@@ -38,6 +38,7 @@ impl Resolver {
         let config = ResolverConfig::from_name_servers(servers);
         let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
         set_options(builder.options_mut());
+        builder.options_mut().use_hosts_file = ResolveHosts::Never;
         Ok(Self { dns: builder.build()? })
     }
 
@@ -70,7 +71,8 @@ impl Resolver {
     }
 }
 
-fn one_server(address: SocketAddr) -> NameServerConfig {
+/// A name server on its port, UDP and TCP.
+pub(crate) fn one_server(address: SocketAddr) -> NameServerConfig {
     let mut transports = vec![ConnectionConfig::udp(), ConnectionConfig::tcp()];
     for transport in &mut transports {
         transport.port = address.port();
@@ -78,9 +80,9 @@ fn one_server(address: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, transports)
 }
 
-fn set_options(options: &mut ResolverOpts) {
+/// Every attempt asks anew, for both families, in a time that fits in a connect.
+pub(crate) fn set_options(options: &mut ResolverOpts) {
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-    options.use_hosts_file = ResolveHosts::Never;
     options.cache_size = 0;
     options.timeout = QUERY_TIMEOUT;
     options.attempts = QUERY_REPEATS;

@@ -1,4 +1,4 @@
-//! The TLS client configuration: the platform's roots and the operator's, HTTP/1.1 only, TLS 1.2 or newer.
+//! The TLS client configuration: the platform's roots and the operator's, TLS 1.2 or newer.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub enum TlsSetupError {
     Tls(#[from] rustls::Error),
 }
 
-/// Sessions are not resumed, so that every attempt verifies the certificate.
-pub(super) fn client_config(extra_roots: Option<&Path>) -> Result<ClientConfig, TlsSetupError> {
+/// Without ALPN. Sessions are not resumed, so that every attempt verifies the certificate.
+pub(crate) fn client_config(extra_roots: Option<&Path>) -> Result<ClientConfig, TlsSetupError> {
     let roots = extra_roots.map(read_roots).transpose()?.unwrap_or_default();
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = Verifier::new_with_extra_roots(roots, Arc::clone(&provider))?;
@@ -43,7 +43,6 @@ pub(super) fn client_config(extra_roots: Option<&Path>) -> Result<ClientConfig, 
         .dangerous() // rustls' word for any verifier but its own: this one is its own, over the platform's roots
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config.resumption = Resumption::disabled();
     Ok(config)
 }

@@ -18,6 +18,8 @@ pub(crate) mod insert;
 mod list;
 mod migrate;
 mod operate;
+mod purge;
+mod reads;
 mod record;
 mod release;
 mod rows;
@@ -40,6 +42,10 @@ pub use self::effect::{Effect, EffectFailed};
 pub use self::list::{DeliveryRow, Listing, get, list};
 pub use self::migrate::{MigrateError, SchemaError, check_schema, migrate, oldest_supported_server};
 pub use self::operate::{OperateError, Operator, cancel, retry};
+pub use self::purge::delete_of_owner;
+pub(crate) use self::reads::READING_CONNECTIONS;
+pub use self::reads::{Reading, Reads};
+pub(crate) use self::rows::interval;
 pub use self::session::{connect, connect_options, pool_options};
 
 /// Of one statement of the actors' audit: there are several, within one call.
@@ -71,6 +77,7 @@ impl PgQueue {
 
 /// A connection that goes back to the pool only when its call came to an end. One whose call was dropped in the middle,
 /// or failed, is closed: nobody inherits an open transaction or half an answer.
+#[derive(Debug)]
 struct Held {
     connection: Option<PoolConnection<Postgres>>,
     during: &'static str,

@@ -117,13 +117,7 @@ impl SigningKey {
     /// Where the file exists already (it is left as it is) or cannot be written. The error names the path.
     pub fn write_pem_file(&self, path: &Path) -> Result<(), SigningKeyError> {
         let pem = self.to_pkcs8_pem().map_err(|_| KeyProblem::Unsupported).map_err(at(path))?;
-        let mut file = create_private(path).map_err(unwritable).map_err(at(path))?;
-        let written = file.write_all(pem.as_bytes()).and_then(|()| file.sync_all());
-        written.map_err(|error| {
-            // Half a key is of no use to anyone; the first error is the one to report.
-            let _ = fs::remove_file(path);
-            at(path)(unwritable(error))
-        })
+        write_private(path, pem.as_bytes()).map_err(unwritable).map_err(at(path))
     }
 }
 
@@ -146,12 +140,18 @@ fn read(path: &Path) -> Result<String, KeyProblem> {
     String::from_utf8(content).map_err(|_| KeyProblem::NotPem)
 }
 
-fn create_private(path: &Path) -> io::Result<File> {
+/// Writes a secret to a new file that its owner alone may read and write, and on to the disk. One that exists is left as
+/// it is.
+pub(crate) fn write_private(path: &Path, secret: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    let mut file = options.open(path)?;
+    file.write_all(secret).and_then(|()| file.sync_all()).inspect_err(|_| {
+        // Half a key is of no use to anyone; the first error is the one to report.
+        let _ = fs::remove_file(path);
+    })
 }
 
 /// The one section that a key file may hold, besides the `EC PARAMETERS` that `openssl ecparam -genkey` puts first.

@@ -16,6 +16,7 @@ mod logout_token;
 
 pub use algorithm::{SigningAlgorithm, UnknownAlgorithm};
 pub use form::{FORM_CONTENT_TYPE, logout_token_form};
+pub(crate) use key_file::write_private;
 pub use key_file::{KeyProblem, SigningKeyError};
 pub use key_set::{SigningKeys, SigningKeysError};
 pub use keys::{CryptographyFailed, SigningKey};

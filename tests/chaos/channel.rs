@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use postrider::channel::{Channel, Channels};
 use postrider::outbound::{AddressPolicy, Destination, HeaderMap, HttpsClient, judge};
-use postrider::queue::Effect;
+use postrider::queue::{Effect, Reads};
 use postrider::{Event, NewDelivery, Occurred, RecordError};
 use postrider_actors::{Attempted, ChannelName, Lease, Outcome, Reason, Transport};
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ impl Channel for ChaosChannel {
         })
     }
 
-    fn transport(&self) -> Arc<dyn Transport<Effect>> {
+    fn transport(&self, _: &Reads) -> Arc<dyn Transport<Effect>> {
         Arc::clone(&self.transport)
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use postrider::channel::Channels;
 use postrider::outbound::{HttpsClient, HttpsConfig};
-use postrider::queue::{Effect, PgQueue, connect_options, pool_options};
+use postrider::queue::{Effect, PgQueue, Reads, connect_options, pool_options};
 use postrider::{Subsystem, SubsystemConfig};
 use postrider_actors::{
     AuditPolicy, ChannelName, ChannelPolicy, ChildId, ClaimToken, CleanedUp, DeliveryId, Ended, Engine, EngineChannel,
@@ -123,8 +123,10 @@ async fn watched(options: PgConnectOptions, channels: &Channels, log: WorkerLog)
     let config = engine();
     let pool = pool_options(config.queue_timeout).max_connections(6).connect_lazy_with(connect_options(options));
     let engine_channels = channels.iter().zip(channels.policies());
-    let engine_channels =
-        engine_channels.map(|(channel, policy)| EngineChannel { policy, transport: channel.transport() }).collect();
+    let reads = Reads::new(pool.clone());
+    let engine_channels = engine_channels
+        .map(|(channel, policy)| EngineChannel { policy, transport: channel.transport(&reads) })
+        .collect();
     let queue = Arc::new(Watched { queue: PgQueue::new(pool), log });
     Engine::start(queue, engine_channels, config, None).await.unwrap()
 }

@@ -23,6 +23,8 @@ pub const ISSUER: &str = "https://idp.example";
 pub const SOON: Duration = Duration::from_secs(20);
 
 pub struct World {
+    /// Of ID tokens and logout tokens.
+    pub issuer: String,
     pub database: TestDatabase,
     pub ca: Ca,
     pub keys: SigningKeys,
@@ -35,12 +37,12 @@ impl World {
         let key = |algorithm| SigningKey::generate(algorithm).unwrap();
         let keys = SigningKeys::new(vec![key(SigningAlgorithm::Es256), key(SigningAlgorithm::EdDsa)]).unwrap();
         let account = create_account(&mut database.connect().await, "alice").await.unwrap();
-        Self { database, ca: Ca::new(), keys, account }
+        Self { issuer: ISSUER.into(), database, ca: Ca::new(), keys, account }
     }
 
     pub fn channel(&self) -> BackchannelLogout {
         let client = HttpsClient::new(config(&self.ca)).unwrap();
-        BackchannelLogout::new(Arc::new(ReferenceDirectory), client, ISSUER.into(), self.keys.clone())
+        BackchannelLogout::new(Arc::new(ReferenceDirectory), client, self.issuer.clone(), self.keys.clone())
     }
 
     fn channels(&self) -> Channels {

@@ -1,6 +1,5 @@
 //! Every row of tests/data/http_outcomes.csv, over the wire. Delays and MAX_AGE are the queue's to prove.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use hickory_resolver::proto::op::ResponseCode;
@@ -9,11 +8,11 @@ use postrider::outbound::{
 };
 use postrider_actors::{Outcome, Reason};
 use tokio::io::AsyncReadExt;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 
 use crate::support::{
-    Ca, Dns, Found, Receiver, Row, Step, at, client, client_asking, config, destination, header_lines, http, impatient,
-    loopback, now_of_vectors, post, rows,
+    Ca, Dns, Found, Receiver, Row, Step, Unanswering, at, client, client_asking, config, destination, header_lines,
+    http, impatient, loopback, now_of_vectors, post, rows, vacant,
 };
 
 /// A row's outcome, with the queue's MAX_AGE rule applied to ours.
@@ -177,26 +176,10 @@ fn literal(url: &str) -> Outcome {
     judge(&Err(Destination::parse(url).unwrap_err().into()))
 }
 
-/// A port that nobody listens on.
-async fn vacant() -> u16 {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
-}
-
-/// A listener whose queue is full: the kernel drops further SYNs, as a silent host would.
+/// A silent host.
 async fn unanswered_connect(ca: &Ca) -> Outcome {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let full = socket.listen(1).unwrap();
-    let address = full.local_addr().unwrap();
-    let mut queued = Vec::new();
-    while let Ok(Ok(stream)) = tokio::time::timeout(Duration::from_millis(100), connect_to(address)).await {
-        queued.push(stream);
-    }
-    judged(ca, address.port()).await
-}
-
-async fn connect_to(address: SocketAddr) -> std::io::Result<tokio::net::TcpStream> {
-    tokio::net::TcpStream::connect(address).await
+    let silent = Unanswering::start().await;
+    judged(ca, silent.port()).await
 }
 
 /// Closing with unread bytes makes the kernel send a reset.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use postrider::channel::{Channel, Channels};
-use postrider::queue::Effect;
+use postrider::queue::{Effect, Reads};
 use postrider::{Event, NewDelivery, Occurred, RecordError};
 use postrider_actors::{Attempted, ChannelName, Lease, Outcome, Transport};
 use sqlx::PgConnection;
@@ -47,7 +47,7 @@ impl Channel for Telling {
         Ok(vec![NewDelivery::new("owner", "destination", &serde_json::json!({}))?.ordered_by(key.as_str())?])
     }
 
-    fn transport(&self) -> Arc<dyn Transport<Effect>> {
+    fn transport(&self, _: &Reads) -> Arc<dyn Transport<Effect>> {
         Arc::new(self.clone())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use postrider::channel::{Channel, Channels};
-use postrider::queue::{self, Effect, EffectFailed, OperateError, Operator, PgQueue};
+use postrider::queue::{self, Effect, EffectFailed, OperateError, Operator, PgQueue, Reads};
 use postrider::{Event, NewDelivery, Occurred, RecordError, Recorder};
 use postrider_actors::laws::{Harness, Look, Wish, channel_named};
 use postrider_actors::{Attempted, ChannelName, DeliveryId, Lease, Outcome, Transport};
@@ -58,7 +58,7 @@ impl Channel for Wishing {
         .collect()
     }
 
-    fn transport(&self) -> Arc<dyn Transport<Effect>> {
+    fn transport(&self, _: &Reads) -> Arc<dyn Transport<Effect>> {
         Arc::new(Nobody)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use postrider::channel::{Channel, Channels};
 use postrider::delivery::{MAX_KEY_BYTES, MAX_PAYLOAD_BYTES};
-use postrider::queue::Effect;
+use postrider::queue::{Effect, Reads};
 use postrider::{Event, InvalidDelivery, NewDelivery, Occurred, RecordError, Recorder};
 use postrider_actors::laws::{Harness, channel, channel_named, wishes};
 use postrider_actors::{ChannelName, ConfigError, Queue, Transport};
@@ -47,8 +47,8 @@ impl Channel for Noting {
         Ok(vec![(self.0)(note)?])
     }
 
-    fn transport(&self) -> Arc<dyn Transport<Effect>> {
-        Wishing(self.name()).transport()
+    fn transport(&self, reads: &Reads) -> Arc<dyn Transport<Effect>> {
+        Wishing(self.name()).transport(reads)
     }
 }
 

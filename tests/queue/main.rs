@@ -15,6 +15,7 @@ mod networks;
 mod one_key;
 mod open_transactions;
 mod outcome_vectors;
+mod pages;
 mod plans;
 mod scripted;
 mod supervision;

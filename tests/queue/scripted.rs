@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use postrider::channel::{Channel, Channels};
-use postrider::queue::Effect;
+use postrider::queue::{Effect, Reads};
 use postrider::{NewDelivery, Occurred, RecordError, Subsystem, SubsystemConfig};
 use postrider_actors::laws::channel_named;
 use postrider_actors::{Attempted, ChannelName, DeliveryId, Lease, Outcome, Transport};
@@ -73,7 +73,7 @@ impl Channel for Scripted {
         self.wishing.deliveries(connection, event).await
     }
 
-    fn transport(&self) -> Arc<dyn Transport<Effect>> {
+    fn transport(&self, _: &Reads) -> Arc<dyn Transport<Effect>> {
         Arc::new(self.script.clone())
     }
 }

@@ -11,6 +11,8 @@ mod key_generation;
 mod logout_token_checks;
 mod mutations;
 mod peer;
+#[path = "../support/peer.rs"]
+mod python;
 mod rotation;
 mod secrecy;
 mod support;

@@ -1,8 +1,6 @@
 //! Verification by joserfc, in a process of its own: a token that only our own reading finds good proves little.
 
-use std::env;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use chrono::TimeDelta;
@@ -10,22 +8,13 @@ use postrider::signing::{LogoutSubject, LogoutToken, SigningAlgorithm, SigningKe
 use serde_json::{Value, json};
 
 use crate::mutations::{self, Mutation};
+use crate::python::{python, script};
 use crate::support::{CLIENT_ID, ISSUER, SID, SUB, delivery, issued_at, key, keys, token};
-
-/// The interpreter that has joserfc. Its absence fails the test: a check that is skipped checks nothing.
-fn python() -> PathBuf {
-    let installed = env::var_os("POSTRIDER_TEST_PEERS")
-        .map_or_else(|| [env!("CARGO_MANIFEST_DIR"), "target", "peers"].iter().collect(), PathBuf::from);
-    let python = installed.join("bin").join("python");
-    assert!(python.exists(), "{} is missing: run scripts/install-test-peers.sh", python.display());
-    python
-}
 
 /// What joserfc says: what it read, or why it refused.
 fn ask(request: &Value) -> Result<Value, String> {
-    let script: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "peers", "verify_logout_token.py"].iter().collect();
     let mut peer = Command::new(python())
-        .arg(script)
+        .arg(script("verify_logout_token.py"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

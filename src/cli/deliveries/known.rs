@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use postrider_actors::ChannelName;
 use sqlx::PgConnection;
 
-use crate::channels::BackchannelLogout;
+use crate::channels::policies;
 use crate::cli::failure::{Exit, Failure};
 use crate::queue::channels_with_rows;
 
 /// The channels that this program registers.
-fn registered() -> [ChannelName; 1] {
-    [BackchannelLogout::channel_name()]
+fn registered() -> [ChannelName; 3] {
+    policies().map(|policy| policy.name)
 }
 
 /// Refuses a channel that is neither registered nor has rows: it is a slip of the pen.

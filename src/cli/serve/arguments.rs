@@ -8,6 +8,7 @@ use clap::builder::BoolishValueParser;
 use ipnet::IpNet;
 
 use super::engine::EngineArguments;
+use super::mail::MailArguments;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -41,6 +42,9 @@ pub(crate) struct ServeArguments {
     /// can then reach it.
     #[arg(long, value_name = "CIDR")]
     pub(super) allow_network_for_tests_and_demos: Vec<IpNet>,
+
+    #[command(flatten)]
+    pub(super) mail: MailArguments,
 
     #[command(flatten)]
     pub(super) engine: EngineArguments,

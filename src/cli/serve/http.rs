@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::health::Readiness;
 use crate::cli::failure::{Exit, Failure};
-use crate::signing::SigningKeys;
+use crate::unsubscribe::Unsubscribe;
 
 /// How long receivers may use a key set before they ask again; a new key waits as long before it signs.
 const KEY_SET_LIFETIME: &str = "public, max-age=300";
@@ -42,6 +42,14 @@ pub(super) struct Server {
     ended: CancellationToken,
 }
 
+/// What is served beside health.
+pub(super) struct Pages {
+    pub(super) jwks: String,
+    pub(super) metrics: PrometheusHandle,
+    /// Where e-mail is sent.
+    pub(super) unsubscribe: Option<Unsubscribe>,
+}
+
 #[derive(Clone)]
 struct Shared {
     jwks: String,
@@ -50,15 +58,15 @@ struct Shared {
 }
 
 impl Server {
-    pub(super) fn start(
-        listener: TcpListener,
-        keys: &SigningKeys,
-        metrics: PrometheusHandle,
-        readiness: Readiness,
-    ) -> Self {
+    pub(super) fn start(listener: TcpListener, pages: Pages, readiness: Readiness) -> Self {
+        let Pages { jwks, metrics, unsubscribe } = pages;
         let (tasks, end, ended) = (TaskTracker::new(), CancellationToken::new(), CancellationToken::new());
         tasks.spawn(keep_up(metrics.clone(), end.clone()));
-        let router = router(Shared { jwks: keys.jwks().to_string(), metrics, readiness });
+        let router = router(Shared { jwks, metrics, readiness });
+        let router = match unsubscribe {
+            Some(unsubscribe) => router.nest("/unsubscribe", crate::unsubscribe::router(unsubscribe)),
+            None => router,
+        };
         let serving = axum::serve(listener, router).with_graceful_shutdown(end.clone().cancelled_owned());
         let says_so = ended.clone().drop_guard();
         tasks.spawn(async move {

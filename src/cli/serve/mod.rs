@@ -4,6 +4,7 @@ mod arguments;
 mod engine;
 mod health;
 mod http;
+mod mail;
 mod plan;
 mod start;
 mod stop;

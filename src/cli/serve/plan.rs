@@ -7,10 +7,12 @@ use url::Url;
 
 use super::arguments::ServeArguments;
 use super::engine;
+use super::mail::MailPlan;
 use crate::channel::{Channel, Channels};
 use crate::channels::BackchannelLogout;
 use crate::cli::failure::{Exit, Failure};
 use crate::identity::ReferenceDirectory;
+use crate::links::LinkKeys;
 use crate::outbound::{AddressPolicy, HttpsClient, HttpsConfig, HttpsSetupError};
 use crate::signing::SigningKeys;
 use crate::subsystem::SubsystemConfig;
@@ -20,6 +22,8 @@ pub(super) struct Plan {
     pub(super) channels: Channels,
     pub(super) config: SubsystemConfig,
     pub(super) keys: SigningKeys,
+    /// There are some where e-mail can be sent.
+    pub(super) link_keys: Option<LinkKeys>,
 }
 
 impl Plan {
@@ -29,10 +33,12 @@ impl Plan {
         let config = arguments.engine.config();
         let client = client(arguments, config.engine.send_timeout)?;
         let logout = BackchannelLogout::new(Arc::new(ReferenceDirectory), client, issuer, keys.clone());
-        let channels: Vec<Arc<dyn Channel>> = vec![Arc::new(logout)];
+        let mail = MailPlan::new(arguments, config.engine.send_timeout)?;
+        let mut channels: Vec<Arc<dyn Channel>> = vec![Arc::new(logout)];
+        channels.extend(mail.channels);
         let channels = Channels::new(channels).map_err(|error| engine::refused(&error.into()))?;
         config.prove(&channels).map_err(|error| engine::refused(&error))?;
-        Ok(Self { channels, config, keys })
+        Ok(Self { channels, config, keys, link_keys: mail.link_keys })
     }
 }
 

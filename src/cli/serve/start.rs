@@ -1,12 +1,13 @@
 //! Starting, in order: address, database, metrics, actors, HTTP.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use sqlx::Connection;
 use tokio::net::TcpListener;
 
 use super::arguments::ServeArguments;
-use super::http::Server;
+use super::http::{Pages, Server};
 use super::plan::Plan;
 use super::{engine, health::Readiness};
 use crate::cli::arguments::Global;
@@ -15,8 +16,14 @@ use crate::cli::database::Database;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::migrate::migrate;
 use crate::cli::tell::tell;
+use crate::identity::ReferenceDirectory;
+use crate::queue::{connect_options, pool_options};
 use crate::signing::SigningKeys;
 use crate::subsystem::{SetupError, Subsystem};
+use crate::unsubscribe::Unsubscribe;
+
+/// For those who unsubscribe: they come one by one, and each takes a moment.
+const UNSUBSCRIBE_CONNECTIONS: u32 = 2;
 
 /// What runs.
 pub(super) struct Running {
@@ -37,7 +44,8 @@ pub(super) async fn start(global: &Global, arguments: &ServeArguments, plan: Pla
     }
     check(&database, global).await?;
     let metrics = super::http::install_metrics()?;
-    let Plan { channels, config, keys } = plan;
+    let Plan { channels, config, keys, link_keys } = plan;
+    let queue_timeout = config.engine.queue_timeout;
     let names = channels.policies().iter().map(|policy| policy.name.to_string()).collect();
     let spawn = Subsystem::spawn(database.options.clone(), channels, config);
     let spawned = tokio::time::timeout(global.database_timeout, spawn).await;
@@ -48,7 +56,13 @@ pub(super) async fn start(global: &Global, arguments: &ServeArguments, plan: Pla
         })?
         .map_err(|error| failure(&database, &error))?;
     let readiness = Readiness::new(subsystem.clone());
-    let server = Server::start(listener, &keys, metrics, readiness.clone());
+    let unsubscribe = link_keys.map(|link_keys| {
+        let pool = pool_options(queue_timeout).max_connections(UNSUBSCRIBE_CONNECTIONS);
+        let pool = pool.connect_lazy_with(connect_options(database.options.clone()));
+        Unsubscribe::new(Arc::new(ReferenceDirectory), link_keys, pool)
+    });
+    let pages = Pages { jwks: keys.jwks().to_string(), metrics, unsubscribe };
+    let server = Server::start(listener, pages, readiness.clone());
     Ok(Running { subsystem, server, readiness, database, keys, channels: names, listen })
 }
 

@@ -1,9 +1,12 @@
 //! A certificate authority of the test's own.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Its root is in a PEM file that goes with it.
@@ -23,6 +26,8 @@ impl Ca {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        // OpenSSL takes a certificate for self-signed whose subject is its issuer's.
+        params.distinguished_name.push(DnType::CommonName, "Postrider tests");
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let file = format!("postrider-ca-{}-{}.pem", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(file);
@@ -36,10 +41,30 @@ impl Ca {
 
     /// Certifies names and addresses.
     pub fn certify(&self, names: &[&str]) -> Identity {
+        self.certify_with(names, |_| ())
+    }
+
+    /// Certifies names and addresses, with other things set as well.
+    pub fn certify_with(&self, names: &[&str], set: impl FnOnce(&mut CertificateParams)) -> Identity {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        set(&mut params);
         let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &self.issuer).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
         Identity { certificate: certificate.der().clone(), key: PrivateKeyDer::try_from(key.serialize_der()).unwrap() }
+    }
+}
+
+impl Identity {
+    /// Of a server that presents it.
+    #[allow(dead_code)] // not every test that shares this presents one itself
+    pub fn server_config(self) -> ServerConfig {
+        ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate], self.key)
+            .unwrap()
     }
 }
 

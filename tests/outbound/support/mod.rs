@@ -1,8 +1,10 @@
 //! What the tests share: the vectors, a certificate authority, receivers and a name server.
 
-mod ca;
+pub mod ca;
+mod captured;
 mod dns;
 mod receiver;
+mod unanswering;
 mod vectors;
 
 use std::time::Duration;
@@ -11,8 +13,10 @@ use postrider::outbound::{AddressPolicy, Bytes, Destination, HeaderMap, HttpsCli
 use postrider_actors::Reason;
 
 pub use ca::Ca;
+pub use captured::Captured;
 pub use dns::{Dns, Found};
 pub use receiver::{Receiver, Step, http};
+pub use unanswering::{Unanswering, vacant};
 pub use vectors::{Row, header_lines, now_of_vectors, rows, unescape};
 
 /// Admits loopback, where the receivers are, and nothing else that is not public.

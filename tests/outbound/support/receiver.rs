@@ -3,8 +3,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustls::ServerConfig;
-use rustls::crypto::aws_lc_rs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -73,12 +71,7 @@ impl Receiver {
 
     /// Answers the first connection with the first script and so on; the last one goes on for ever.
     pub async fn scripted(identity: Identity, scripts: Vec<Vec<Step>>) -> Self {
-        let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![identity.certificate], identity.key)
-            .unwrap();
+        let mut config = identity.server_config();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

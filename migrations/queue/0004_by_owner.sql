@@ -1,0 +1,8 @@
+-- What is done to the deliveries of one owner, and of one owner and subject: an account that is purged takes its
+-- announcements with it. An older release goes on as before.
+
+-- Hosts queue behind this lock while it is waited for: rather fail, and be run again, than hold them up.
+set local lock_timeout = '5s';
+
+-- Not led by the channel: what asks for a channel and a status would then be planned with it, and walk the whole channel.
+create index deliveries_by_owner on postrider.deliveries (owner, channel, subject);
