@@ -11,6 +11,8 @@ mod error;
 mod exhibit;
 mod expected;
 mod facts;
+#[cfg(test)]
+mod facts_tests;
 mod notices;
 mod outage;
 mod people;
