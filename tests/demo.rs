@@ -4,10 +4,12 @@
 mod support;
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use postrider::demo::{DemoError, DemoOptions, DemoReport, Kind, run};
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 /// How many messages of each kind arrive.
@@ -37,7 +39,7 @@ fn quick() -> DemoOptions {
 
 async fn show(database: &support::TestDatabase, options: &DemoOptions) -> (DemoReport, String) {
     let mut output = Vec::new();
-    let shown = timeout(Duration::from_secs(40), run(database.options(), options, &mut output)).await;
+    let shown = timeout(Duration::from_secs(60), run(database.options(), options, &mut output)).await;
     let output = String::from_utf8(output).unwrap();
     match shown {
         Ok(Ok(report)) => (report, output),
@@ -109,15 +111,47 @@ async fn nothing_is_left(database: &support::TestDatabase, tasks_before: usize) 
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_demo_that_is_cancelled_leaves_nothing_running() {
+/// Keeps what is said, and tells when it holds a text.
+struct Heard {
+    said: Vec<u8>,
+    text: &'static str,
+    heard: Arc<Notify>,
+}
+
+impl Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.said.extend_from_slice(bytes);
+        if String::from_utf8_lossy(&self.said).contains(self.text) {
+            self.heard.notify_one();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+async fn cancel_at(text: &'static str) {
     let database = support::database().await;
     let tasks = Handle::current().metrics().num_alive_tasks();
-    let mut output = Vec::new();
-    let cancelled = timeout(Duration::from_secs(2), run(database.options(), &quick(), &mut output)).await;
-    assert!(cancelled.is_err(), "it was to be cancelled in the middle");
-    assert!(String::from_utf8(output).unwrap().contains("hanging reads the token"), "it did not get to the middle");
+    let (options, heard) = (quick(), Arc::new(Notify::new()));
+    let mut output = Heard { said: Vec::new(), text, heard: Arc::clone(&heard) };
+    tokio::select! {
+        ended = run(database.options(), &options, &mut output) => panic!("{ended:?} before {text:?}"),
+        () = heard.notified() => {}
+    }
     nothing_is_left(&database, tasks).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_demo_that_is_cancelled_leaves_nothing_running() {
+    cancel_at("hanging reads the token").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_demo_that_is_cancelled_in_its_second_act_leaves_nothing_running() {
+    cancel_at("the relay goes down").await;
 }
 
 /// Takes so many lines, then breaks as a pipe does whose reader is gone.

@@ -25,7 +25,7 @@ pub(super) async fn verify(scene: &mut Scene<'_, '_>) -> Result<(), DemoError> {
     scene.narrator.say("ada adds her first address; bob and frank add a second one: to each goes a link")?;
     let followed = follow(scene, &first_address("ada")).await? && follow(scene, &second_address("bob")).await?;
     scene.narrator.say(match followed {
-        true => "the links arrive; those of ada and bob are followed: verified, and ada's is her primary address now",
+        true => "the links arrive; ada and bob follow theirs, and the addresses are verified",
         false => "ada or bob could not follow a link",
     })
 }

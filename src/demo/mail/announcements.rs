@@ -25,8 +25,7 @@ pub(super) async fn announce(scene: &mut Scene<'_, '_>, others: usize) -> Result
     let out = opt_out(scene, &letter).await?;
     send(scene, Kind::NextAnnouncement, others, out.then_some(OPTS_OUT)).await?;
     send(scene, Kind::EssentialAnnouncement, others, out.then_some(OPTS_OUT)).await?;
-    scene.settled().await?;
-    scene.narrator.say("every announcement has come to its end")
+    scene.settled("every announcement has come to its end").await
 }
 
 /// One announcement. `out` has opted out since the act began.

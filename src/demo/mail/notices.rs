@@ -38,9 +38,7 @@ pub(super) async fn tell(scene: &mut Scene<'_, '_>, misbehaving: bool) -> Result
     for (name, notice) in [("judy", sign_in()), ("ken", sign_in()), ("heidi", passkey()), ("ivan", alert())] {
         write(scene, name, &notice).await?;
     }
-    scene
-        .narrator
-        .say("notices for heidi, ivan, judy and ken: judy's address is refused (550), ken's greylisted (450)")?;
+    scene.narrator.say("notices for heidi, ivan, judy and ken; judy's address is refused (550), ken's greylisted")?;
     roll_back(scene).await?;
     replace(scene).await
 }
@@ -73,6 +71,9 @@ async fn replace(scene: &mut Scene<'_, '_>) -> Result<(), DemoError> {
     let replaced = replace_address(&mut transaction, scene.recorder, *old, &new).await?;
     let id = commit(transaction, replaced).await?;
     ask(scene, id).await?;
-    follow(scene, &new).await?;
-    scene.narrator.say("grace replaces her address: the old one is told, the new one verified")
+    let followed = follow(scene, &new).await?;
+    scene.narrator.say(match followed {
+        true => "grace replaces her address; the old one is to hear of it, the new one is verified",
+        false => "grace could not follow the link to her new address",
+    })
 }

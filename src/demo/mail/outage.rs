@@ -47,8 +47,7 @@ pub(super) async fn outlast(scene: &mut Scene<'_, '_>) -> Result<(), DemoError> 
     scene.expected.arrives(Kind::VerificationLink, erin, "erin@example.com");
     ask(scene, new).await?;
     scene.stage.mailbox.set_down(false);
-    scene.settled().await?;
-    scene.narrator.say("the relay is back; what still had somebody to go to has arrived, once")
+    scene.settled("the relay is back, and each has come to its end").await
 }
 
 /// Asks again for the link to an address that is not verified.

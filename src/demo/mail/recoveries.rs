@@ -26,7 +26,7 @@ pub(super) async fn recover(scene: &mut Scene<'_, '_>) -> Result<(), DemoError> 
     let mut transaction = scene.connection.begin().await?;
     let used = use_recovery(&mut transaction, scene.recorder, &token, Some(UNDOABLE_FOR)).await?;
     commit(transaction, used).await?;
-    scene.narrator.say("bob recovers his account by a link; both his addresses are told, with a link to undo it")
+    scene.narrator.say("bob recovers his account by a link; both his addresses are to hear of it")
 }
 
 /// Asks for a recovery link.

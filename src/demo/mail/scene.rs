@@ -37,9 +37,12 @@ impl<'a> Scene<'a, '_> {
         self.people.iter().find(|person| person.name == name).expect("a person of the act")
     }
 
-    /// Waits until nothing is pending any more.
-    pub(super) async fn settled(&mut self) -> Result<(), DemoError> {
-        self.until("every message has come to its end", |pending| pending.all == 0).await.map(|_| ())
+    /// Waits until nothing is pending any more, and then says `line`.
+    pub(super) async fn settled(&mut self, line: &str) -> Result<(), DemoError> {
+        match self.until("every message has come to its end", |pending| pending.all == 0).await? {
+            0 => self.narrator.say(line),
+            _ => Ok(()),
+        }
     }
 
     /// Waits until each pending message was tried in vain, and says how many there are.

@@ -35,7 +35,7 @@ pub(in crate::demo) async fn perform(
     addresses::verify(&mut scene).await?;
     recoveries::recover(&mut scene).await?;
     notices::tell(&mut scene, misbehaving).await?;
-    scene.settled().await?;
+    scene.settled("each of these has come to its end").await?;
     outage::outlast(&mut scene).await?;
     announcements::announce(&mut scene, others).await?;
 
