@@ -29,7 +29,7 @@ pub(super) async fn connect(database: &PgConnectOptions) -> Result<PgConnection,
     if locked { Ok(connection) } else { Err(DemoError::AnotherRuns) }
 }
 
-/// Takes away what earlier demos left: cancels what is pending, whose receivers are gone, and deletes their accounts.
+/// Takes away what earlier demos left: cancels what is pending, whose receivers are gone, and ends their accounts.
 /// Says how many deliveries it cancelled. Refuses a database with anybody else's deliveries or accounts: the demo's
 /// actors would send them, and its announcements reach everybody.
 pub(super) async fn clear_leftovers(connection: &mut PgConnection) -> Result<usize, DemoError> {
@@ -47,11 +47,23 @@ pub(super) async fn clear_leftovers(connection: &mut PgConnection) -> Result<usi
             cancel(&mut *connection, DeliveryId::from_uuid(*id), &demo).await?;
         }
     }
-    sqlx::query("delete from postrider_identity.accounts a where starts_with(a.handle, $1)")
-        .bind(CLIENT_PREFIX)
-        .execute(connection)
-        .await?;
+    end_accounts(connection).await?;
     Ok(pending.len())
+}
+
+/// Closes the accounts of earlier demos, so that no announcement reaches them; those that never had a session, which are
+/// those with addresses, are deleted, so that this demo's may be called the same.
+async fn end_accounts(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    for statement in [
+        "delete from postrider_identity.accounts a
+          where starts_with(a.handle, $1)
+            and not exists (select from postrider_identity.sessions s where s.account_id = a.id)",
+        "update postrider_identity.accounts a set state = 'closed'
+          where starts_with(a.handle, $1) and a.state = 'active'",
+    ] {
+        sqlx::query(statement).bind(CLIENT_PREFIX).execute(&mut *connection).await?;
+    }
+    Ok(())
 }
 
 /// What is pending in the demo's channels, and whether it is a demo's: to a client or an account of one.
