@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/apt.sh
 
-packages=(joserfc==1.8.0)
+packages=(joserfc==1.8.0 dkimpy==1.1.8 dnspython==2.9.2 PyNaCl==1.6.2)
 folder=target/peers
 
 # A server's folder is not in every user's PATH.

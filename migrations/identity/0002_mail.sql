@@ -13,6 +13,10 @@ comment on column postrider_identity.accounts.state is
 -- The recipients of an announcement.
 create index accounts_active on postrider_identity.accounts (id) where state = 'active';
 
+-- What a purge of an account looks through.
+create index sessions_by_account on postrider_identity.sessions (account_id);
+create index oidc_authorization_codes_by_session on postrider_identity.oidc_authorization_codes (session_id);
+
 -- A UUIDv7 (RFC 9562 5.7) for rows that a statement makes by the thousand: a version 4 with the milliseconds put over
 -- its first 48 bits and two bits of its version set.
 create function postrider_identity.uuid_v7() returns uuid language sql volatile as $$

@@ -41,8 +41,7 @@ pub struct AnnouncementPayload {
 /// Of the [`Directory`] it asks for `announcement_recipients` and `announcement`.
 pub struct Announcement {
     directory: Arc<dyn Directory>,
-    links: Links,
-    mailer: Arc<Mailer>,
+    sending: Option<(Links, Arc<Mailer>)>,
 }
 
 impl Announcement {
@@ -51,7 +50,12 @@ impl Announcement {
 
     /// Sends with `mailer`, whose connections are this channel's own.
     pub fn new(directory: Arc<dyn Directory>, links: Links, mailer: Mailer) -> Self {
-        Self { directory, links, mailer: Arc::new(mailer) }
+        Self { directory, sending: Some((links, Arc::new(mailer))) }
+    }
+
+    /// For a process that records announcements and sends none. What it were given to send it would leave to others.
+    pub fn recording(directory: Arc<dyn Directory>) -> Self {
+        Self { directory, sending: None }
     }
 
     /// Its name.
@@ -91,14 +95,23 @@ impl Channel for Announcement {
     }
 
     fn transport(&self, reads: &Reads) -> Arc<dyn Transport<Effect>> {
-        let (directory, links) = (Arc::clone(&self.directory), self.links.clone());
-        Arc::new(AnnouncementTransport { directory, links, mailer: Arc::clone(&self.mailer), reads: reads.clone() })
+        let Some((links, mailer)) = self.sending.clone() else { return Arc::new(LeftToOthers) };
+        Arc::new(AnnouncementTransport { directory: Arc::clone(&self.directory), links, mailer, reads: reads.clone() })
     }
 }
 
 fn delivery(account: AccountId, announcement: AnnouncementId) -> Result<NewDelivery, InvalidDelivery> {
     let payload = AnnouncementPayload { account, announcement };
     NewDelivery::new(account.to_string(), format!("account {account}"), &payload)?.about(announcement.to_string())
+}
+
+struct LeftToOthers;
+
+#[async_trait]
+impl Transport<Effect> for LeftToOthers {
+    async fn attempt(&self, _: &Lease) -> Attempted<Effect> {
+        Outcome::Deferred { reason: Reason::LinkKey, wait: LEFT_FOR_NEWER }.into()
+    }
 }
 
 struct AnnouncementTransport {
@@ -129,13 +142,15 @@ impl AnnouncementTransport {
             let token = self.links.keys.unsubscribe_token(account);
             self.links.pages.unsubscribe(&token)
         });
+        // RFC 8058 3.1 knows https alone; pages on this machine may have none.
+        let one_click = unsubscribe.clone().filter(|link| link.starts_with("https://"));
         let content = content::Announcement {
             handle: mail.handle,
             subject: mail.subject,
             text: mail.text,
             page: self.links.pages.notification(mail.notification),
-            unsubscribe: unsubscribe.clone(),
+            unsubscribe,
         };
-        Ok(Prepared::Letter(Letter { to: mail.address, content: content.into(), unsubscribe }))
+        Ok(Prepared::Letter(Letter { to: mail.address, content: content.into(), unsubscribe: one_click }))
     }
 }

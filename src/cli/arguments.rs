@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::announce::AnnounceArguments;
 use super::audit::AuditArguments;
 use super::deliveries::DeliveriesCommand;
 use super::duration;
 use super::keys::KeysCommand;
+use super::mail::MailCommand;
 use super::serve::ServeArguments;
 
 const EXAMPLES: &str = "Examples:
@@ -18,6 +20,8 @@ const EXAMPLES: &str = "Examples:
   postrider demo
   postrider deliveries list --status failed
   postrider audit
+  postrider announce --subject 'We move' --text-file move.txt --dry-run
+  postrider mail preview --serve
   postrider deliveries retry 0190b5a4-8c7e-7c3a-9d52-3f1e6a7b8c9d
 
 Exit codes: 0 done, 1 failed, 2 wrong arguments or settings, 3 no such delivery,
@@ -72,9 +76,14 @@ pub(super) enum Command {
     /// See deliveries, retry them, cancel them.
     #[command(subcommand)]
     Deliveries(DeliveriesCommand),
+    /// Announce something to every account: to its inbox, and by e-mail to those who did not opt out.
+    Announce(AnnounceArguments),
     /// Look for broken promises in the live database; writes nothing, holds nobody up. Exit 8: something was found.
     Audit(AuditArguments),
     /// Make signing keys, and show the public half of them.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// See what e-mails look like.
+    #[command(subcommand)]
+    Mail(MailCommand),
 }

@@ -62,6 +62,16 @@ pub(super) async fn ask<T>(
     hint: &str,
     work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    ask_for(ANSWER_TIMEOUT, global, hint, work).await
+}
+
+/// The same with a bound of its own.
+pub(super) async fn ask_for<T>(
+    patience: Duration,
+    global: &Global,
+    hint: &str,
+    work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let database = Database::existing(global).await?;
     let done = match connect(&database, global, Patience::Once).await {
         Ok(mut connection) => {
@@ -72,10 +82,10 @@ pub(super) async fn ask<T>(
             };
             let no_answer = || {
                 Failure::new(Exit::Unreachable, format!("the {} does not answer", database.shown()))
-                    .because(&NoAnswer(ANSWER_TIMEOUT))
+                    .because(&NoAnswer(patience))
                     .advise(hint)
             };
-            let done = tokio::time::timeout(ANSWER_TIMEOUT, work).await.unwrap_or_else(|_| Err(no_answer()));
+            let done = tokio::time::timeout(patience, work).await.unwrap_or_else(|_| Err(no_answer()));
             // Nothing is left to be done on it.
             let _ = tokio::time::timeout(Duration::from_secs(1), connection.close()).await;
             done

@@ -3,6 +3,7 @@
 //! Data goes to stdout, everything else to stderr, and a command that fails writes nothing to stdout. Exit codes are
 //! in `failure.rs`, and all of it is documented in `docs/cli.md`.
 
+mod announce;
 mod arguments;
 mod audit;
 mod connection;
@@ -14,7 +15,9 @@ mod failure;
 mod keys;
 mod logging;
 mod login;
+mod mail;
 mod migrate;
+mod operator;
 mod serve;
 mod signals;
 mod tell;
@@ -68,7 +71,9 @@ async fn perform_on_runtime(global: &Global, command: &Command) -> Result<Output
     let mut signals = Signals::install()?;
     let text = match command {
         Command::Audit(arguments) => return unless_interrupted(&mut signals, audit::run(global, arguments)).await,
+        Command::Announce(arguments) => unless_interrupted(&mut signals, announce::run(global, arguments)).await,
         Command::Keys(command) => keys::run(command),
+        Command::Mail(command) => mail::run(command, &mut signals).await,
         // A signal is how it ends in order.
         Command::Serve(arguments) => serve::run(global, arguments, &mut signals).await.map(|()| String::new()),
         Command::Demo => unless_interrupted(&mut signals, demo::run(global)).await,

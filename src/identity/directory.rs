@@ -110,16 +110,27 @@ impl Directory for ReferenceDirectory {
         after: Option<AccountId>,
         limit: u32,
     ) -> Result<Vec<AccountId>, sqlx::Error> {
-        // No id is below the nil UUID, and no account's is equal to it.
+        // From one to the next: recipients are read in the transaction that wrote them, of which the planner has no
+        // statistics, and any other plan may sort all of them for each page. No id is below the nil UUID, and no
+        // account's is equal to it.
         sqlx::query_scalar(
-            "select n.account_id
-               from postrider_identity.notifications n
-               join postrider_identity.announcements an on an.id = n.announcement_id
-               join postrider_identity.email_addresses e on e.account_id = n.account_id and e.is_primary
-               left join postrider_identity.email_preferences p on p.account_id = n.account_id
-              where n.announcement_id = $1 and n.account_id > $2
-                and (an.essential or coalesce(p.announcements, true))
-              order by n.account_id
+            "with recursive step (account_id) as (
+                 (select n.account_id from postrider_identity.notifications n
+                   where n.announcement_id = $1 and n.account_id > $2
+                   order by n.account_id limit 1)
+                 union all
+                 select (select n.account_id from postrider_identity.notifications n
+                          where n.announcement_id = $1 and n.account_id > step.account_id
+                          order by n.account_id limit 1)
+                   from step where step.account_id is not null)
+             select step.account_id
+               from step
+              where step.account_id is not null
+                and (select e.is_primary from postrider_identity.email_addresses e
+                      where e.account_id = step.account_id and e.is_primary)
+                and ((select an.essential from postrider_identity.announcements an where an.id = $1)
+                     or coalesce((select p.announcements from postrider_identity.email_preferences p
+                                   where p.account_id = step.account_id), true))
               limit $3",
         )
         .bind(announcement)

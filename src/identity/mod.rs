@@ -36,7 +36,7 @@ pub use self::inbox::{InboxEntry, InboxText, inbox, mark_read};
 pub use self::notify::notify;
 pub use self::preferences::{set_announcements, wants_announcements};
 pub use self::purge::delete_account;
-pub use self::recovery::{Recovered, cancel_recovery, request_recovery, use_recovery};
+pub use self::recovery::{Recovered, cancel_recovery, request_recovery, undo_recovery, use_recovery};
 pub use self::secure::secure_account;
 pub use self::sessions::{
     RevokeError, Revoked, RevokedBy, SessionRevoked, Sessions, create_session, issue_code, redeem_code, revoke_sessions,

@@ -8,8 +8,9 @@ use super::accounts::{lock_active, lock_any};
 use super::acts::{ActError, Acted, Missing};
 use super::addresses::primary;
 use super::notify::notify;
+use super::secure::secure_account;
 use super::sessions::{RevokedBy, Sessions, revoke_sessions};
-use super::{AccountId, RecoveryId, RecoveryRequested};
+use super::{AccountId, NotificationId, RecoveryId, RecoveryRequested};
 use crate::directory::Notice;
 use crate::links::{LinkKeys, TokenDigest};
 use crate::queue::interval;
@@ -99,9 +100,7 @@ pub async fn use_recovery(
 /// # Errors
 /// None such: it was used, cancelled or has expired; or the database.
 pub async fn cancel_recovery(connection: &mut PgConnection, recovery: RecoveryId) -> Result<(), ActError> {
-    let find = "select r.account_id from postrider_identity.recoveries r where r.id = $1";
-    let account: Option<AccountId> = sqlx::query_scalar(find).bind(recovery).fetch_optional(&mut *connection).await?;
-    lock_any(&mut *connection, account.ok_or(ActError::NoSuch(Missing::Recovery))?).await?;
+    lock_account_of(&mut *connection, recovery).await?;
     let cancelled = sqlx::query(
         "update postrider_identity.recoveries set cancelled_at = statement_timestamp()
           where id = $1 and used_at is null and cancelled_at is null and expires_at > statement_timestamp()",
@@ -110,6 +109,39 @@ pub async fn cancel_recovery(connection: &mut PgConnection, recovery: RecoveryId
     .execute(connection)
     .await?;
     if cancelled.rows_affected() == 1 { Ok(()) } else { Err(ActError::NoSuch(Missing::Recovery)) }
+}
+
+/// Undoes a recovery while that is possible, once: the way in that it opened is closed as by
+/// [`secure_account`](super::secure_account), which tells every verified address. That a passkey of the account asked for
+/// it is the caller's to check.
+///
+/// # Errors
+/// None such that can still be undone, or the database.
+pub async fn undo_recovery(
+    connection: &mut PgConnection,
+    recorder: &Recorder,
+    recovery: RecoveryId,
+) -> Result<Acted<NotificationId>, ActError> {
+    let account = lock_account_of(&mut *connection, recovery).await?;
+    let undone = sqlx::query(
+        "update postrider_identity.recoveries set undo_until = statement_timestamp()
+          where id = $1 and undo_until > statement_timestamp()",
+    )
+    .bind(recovery)
+    .execute(&mut *connection)
+    .await?;
+    if undone.rows_affected() == 0 {
+        return Err(ActError::NoSuch(Missing::Recovery));
+    }
+    secure_account(connection, recorder, account, &[]).await
+}
+
+async fn lock_account_of(connection: &mut PgConnection, recovery: RecoveryId) -> Result<AccountId, ActError> {
+    let find = "select r.account_id from postrider_identity.recoveries r where r.id = $1";
+    let account: Option<AccountId> = sqlx::query_scalar(find).bind(recovery).fetch_optional(&mut *connection).await?;
+    let account = account.ok_or(ActError::NoSuch(Missing::Recovery))?;
+    lock_any(connection, account).await?;
+    Ok(account)
 }
 
 /// Cancels what is open of the account, whose row the caller has locked; returns how many.

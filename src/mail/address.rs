@@ -177,9 +177,14 @@ fn checked_domain(text: &str) -> Result<String, AddressError> {
     if let Some(literal) = text.strip_prefix('[') {
         return literal.strip_suffix(']').and_then(address_literal).ok_or(AddressError::Domain);
     }
-    let domain =
-        Uts46::new().to_ascii(text.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify);
-    domain.map(String::from).map_err(|_| AddressError::Domain)
+    host_name(text).ok_or(AddressError::Domain)
+}
+
+/// A host name in lower case and A-labels (RFC 5321 4.1.2 `Domain`, RFC 5890 2.3.2.1): letters, digits and hyphens, 253
+/// octets in labels of 63.
+pub(super) fn host_name(text: &str) -> Option<String> {
+    let name = Uts46::new().to_ascii(text.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify);
+    name.map(String::from).ok()
 }
 
 /// An IPv4 or IPv6 address literal (RFC 5321 4.1.3), written anew.

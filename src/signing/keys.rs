@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use aws_lc_rs::encoding::AsDer;
+use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::KeySize;
 use aws_lc_rs::signature::{
@@ -102,8 +102,21 @@ impl SigningKey {
         Ok(pem::encode_config(&section, pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF)))
     }
 
+    /// The public key as DKIM publishes it: an RSA key as SubjectPublicKeyInfo (RFC 5280 4.1), any other as the octets
+    /// that it consists of (RFC 8463 4).
+    pub(crate) fn public_key_bytes(&self) -> Result<Vec<u8>, CryptographyFailed> {
+        match &self.private {
+            PrivateKey::Es256(pair) => Ok(pair.public_key().as_ref().to_vec()),
+            PrivateKey::Rs256(pair) => {
+                let der: PublicKeyX509Der<'_> = pair.public_key().as_der().map_err(|_| CryptographyFailed)?;
+                Ok(der.as_ref().to_vec())
+            }
+            PrivateKey::EdDsa(pair) => Ok(pair.public_key().as_ref().to_vec()),
+        }
+    }
+
     /// The signature of `message` in the form that JWS wants (RFC 7518 3.3 and 3.4, RFC 8037 3.1).
-    pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, CryptographyFailed> {
+    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, CryptographyFailed> {
         // aws-lc-rs takes a source of randomness for the sake of ring's interface and draws from its own.
         let random = SystemRandom::new();
         let signature = match &self.private {

@@ -9,6 +9,7 @@ mod deliveries;
 mod docs;
 mod exit_codes;
 mod keys;
+mod mail;
 mod migrate;
 mod private_database;
 mod program;

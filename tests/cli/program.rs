@@ -93,7 +93,7 @@ pub async fn run_command(mut command: Command) -> Done {
     Done { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// A running `postrider serve`.
+/// A running `postrider serve`, or another command that serves.
 pub struct Serve {
     child: Child,
     address: String,
@@ -103,9 +103,15 @@ pub struct Serve {
 impl Serve {
     /// Starts on a free port and waits until it listens.
     pub async fn start(scratch: &Scratch, arguments: &[&str]) -> Self {
-        let log = scratch.path(&format!("serve-{}.log", uuid::Uuid::new_v4().simple()));
         let mut command = command(&["serve", "--listen", "127.0.0.1:0"]);
-        command.args(arguments).stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
+        command.args(arguments);
+        Self::of(scratch, command).await
+    }
+
+    /// Starts a command that serves, and waits until it listens.
+    pub async fn of(scratch: &Scratch, mut command: Command) -> Self {
+        let log = scratch.path(&format!("serve-{}.log", uuid::Uuid::new_v4().simple()));
+        command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).unwrap());
         let mut serve = Self { child: command.spawn().unwrap(), address: String::new(), log };
         eventually(PATIENCE, "serve listens", async || {
             if let Some(status) = serve.child.try_wait().unwrap() {

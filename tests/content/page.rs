@@ -8,6 +8,13 @@ use crate::support::{HOME, rendered, urls};
 
 const VOID: [&str; 3] = ["br", "meta", "img"];
 
+/// An element as it was written.
+#[derive(Debug, Clone)]
+pub struct Element {
+    pub name: String,
+    pub attributes: BTreeMap<String, String>,
+}
+
 /// A page.
 pub struct Page {
     /// Its tags as they were written, but for end tags.
@@ -20,6 +27,8 @@ pub struct Page {
     pub targets: Vec<String>,
     /// What its styles say.
     pub style: String,
+    /// Its texts that are not white space alone, each with the elements that it is in, the outermost first.
+    pub texts: Vec<(String, Vec<Element>)>,
 }
 
 /// A text with one space where there is white space.
@@ -29,15 +38,19 @@ pub fn words(text: &str) -> String {
 
 impl Page {
     pub fn parse(html: &str) -> Self {
+        let html = without_comments(html);
         let mut rest = html.strip_prefix("<!doctype html>\n").expect("a doctype");
-        let (mut page, mut open) = (Self::empty(), Vec::new());
+        let (mut page, mut open) = (Self::empty(), Vec::<Element>::new());
         let mut target: Option<(String, usize)> = None;
         while let Some((text, after)) = rest.split_once('<') {
             page.shown.push_str(&decoded(text));
+            if !text.trim().is_empty() {
+                page.texts.push((decoded(text), open.clone()));
+            }
             let (tag, after) = after.split_once('>').expect("a tag ends");
             rest = after;
             if let Some(name) = tag.strip_prefix('/') {
-                assert_eq!(open.pop().as_deref(), Some(name), "tags are nested");
+                assert_eq!(open.pop().expect("a tag began").name, name, "tags are nested");
                 if let ("a", Some((target, from))) = (name, target.take()) {
                     page.links.push((target, page.shown[from..].to_owned()));
                 }
@@ -60,7 +73,7 @@ impl Page {
                 _ => {}
             }
             if !VOID.contains(&name.as_str()) {
-                open.push(name);
+                open.push(Element { name, attributes });
             }
         }
         assert!(open.is_empty() && rest.trim().is_empty(), "all ends");
@@ -69,9 +82,16 @@ impl Page {
     }
 
     fn empty() -> Self {
-        let (tags, shown, links, targets, style) = Default::default();
-        Self { tags, shown, links, targets, style }
+        let (tags, shown, links, targets, style, texts) = Default::default();
+        Self { tags, shown, links, targets, style, texts }
     }
+}
+
+/// The page without what is for one mail client alone, each time on a line of its own.
+fn without_comments(html: &str) -> String {
+    let is_comment = |line: &&str| line.starts_with("<!--[if mso]>") && line.ends_with("<![endif]-->");
+    let lines = html.lines().filter(|line| !is_comment(line));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// The name and the attributes of a tag, each of which is quoted.

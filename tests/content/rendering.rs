@@ -54,7 +54,7 @@ If it was not you, do nothing: without the link nobody gets in, and
 nothing changes.
 
 Example ID sent this because someone asked to recover the account that
-has this address. Help is at:
+has this address. Help:
 
 https://id.example.com/
 ";

@@ -3,15 +3,25 @@
 
 mod apache;
 mod browser;
+mod delivered;
 mod harness;
 mod host;
 mod postfix;
 mod provider;
+mod relay;
 mod relying_party;
 
+#[path = "../support/peer.rs"]
+mod peer;
+#[allow(dead_code)]
+#[path = "../mail/reader.rs"]
+mod reader;
 #[allow(dead_code, unused_imports)]
 #[path = "../outbound/support/mod.rs"]
 mod receivers;
+#[allow(dead_code)]
+#[path = "../mail/sample.rs"]
+mod sample;
 #[path = "../support/mod.rs"]
 mod support;
 #[allow(dead_code)]

@@ -19,10 +19,10 @@ pub const PASSWORD: &str = "correct horse: 50% staple/@";
 const MAILBOXES: [(&str, &str); 4] = [
     ("someone@mail.test", "someone"),
     ("later@mail.test", "later"),
-    ("björn.Ünal@mail.test", "björn"),
+    ("björn.ünal@mail.test", "björn"),
     ("someone@xn--bcher-kva.test", "books"),
 ];
-/// What the smaller relay takes.
+/// What the smaller relays take.
 pub const SMALL_BYTES: usize = 4096;
 
 const DAEMONS: &str = "/usr/lib/postfix/sbin";
@@ -35,10 +35,14 @@ const SOON: Duration = Duration::from_secs(20);
 pub struct Ports {
     /// STARTTLS, without which nothing is taken.
     pub starttls: u16,
-    /// TLS from the first byte.
+    /// TLS from the first byte, and AUTH LOGIN alone.
     pub implicit: u16,
     /// As the first, but for messages of [`SMALL_BYTES`] at most.
     pub small: u16,
+    /// As that, but says of no extension that can be done without: neither SIZE nor SMTPUTF8.
+    pub bare: u16,
+    /// As the first, but closes a connection on which nothing was said for a while.
+    pub impatient: u16,
 }
 
 /// Ends with the value, or with the test's process.
@@ -53,7 +57,13 @@ pub struct Postfix {
 impl Postfix {
     pub async fn start(ca: &Ca) -> Self {
         for _ in 0..CLAIMED_PORTS {
-            let ports = Ports { starttls: free_port(), implicit: free_port(), small: free_port() };
+            let ports = Ports {
+                starttls: free_port(),
+                implicit: free_port(),
+                small: free_port(),
+                bare: free_port(),
+                impatient: free_port(),
+            };
             if let Some(postfix) = Self::try_start(ca, ports).await {
                 return postfix;
             }
@@ -115,9 +125,11 @@ impl Postfix {
         self.input = None;
     }
 
-    /// How many connections said EHLO so far.
-    pub fn clients(&self) -> usize {
-        self.log().lines().filter(|line| line.contains("disconnect from") && line.contains("ehlo=")).count()
+    /// How many messages were taken over each connection that has ended, apart from those that never said EHLO.
+    pub fn messages_by_connection(&self) -> Vec<usize> {
+        let log = self.log();
+        let ended = log.lines().filter(|line| line.contains("disconnect from") && line.contains(" ehlo="));
+        ended.map(|line| line.split_once(" data=").map_or(0, |(_, count)| leading_number(count))).collect()
     }
 
     /// The messages in the mailbox of `address`, as they were delivered, once there are so many.
@@ -139,6 +151,11 @@ impl Drop for Postfix {
         drop(self.input.take()); // which ends it
         _ = self.child.wait();
     }
+}
+
+/// `data=1/2` is one of two.
+fn leading_number(text: &str) -> usize {
+    text.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -163,8 +180,13 @@ fn configure(folder: &Folder, ca: &Ca, ports: Ports) {
     folder.write("conf/mailboxes", &mailboxes);
     folder.write("conf/recipients", "later@mail.test 450 4.2.1 Later\n");
     let accounts = folder.path().join("conf/sasl/sasldb2");
-    let sasl = "pwcheck_method: auxprop\nauxprop_plugin: sasldb\nmech_list: PLAIN LOGIN\n";
-    folder.write("conf/sasl/smtpd.conf", &format!("{sasl}sasldb_path: {}\n", accounts.display()));
+    for (name, mechanisms) in [("smtpd", "PLAIN LOGIN"), ("login", "LOGIN")] {
+        let file = format!(
+            "pwcheck_method: auxprop\nauxprop_plugin: sasldb\nsasldb_path: {}\nmech_list: {mechanisms}\n",
+            accounts.display()
+        );
+        folder.write(&format!("conf/sasl/{name}.conf"), &file);
+    }
 }
 
 fn main_cf(folder: &Path) -> String {
@@ -208,11 +230,13 @@ smtpd_recipient_restrictions = check_recipient_access texthash:{folder}/conf/rec
 }
 
 fn master_cf(ports: Ports) -> String {
-    let Ports { starttls, implicit, small } = ports;
+    let Ports { starttls, implicit, small, bare, impatient } = ports;
     format!(
         "127.0.0.1:{starttls} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt
-127.0.0.1:{implicit} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_tls_wrappermode=yes
+127.0.0.1:{implicit} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_tls_wrappermode=yes -o smtpd_sasl_path=login
 127.0.0.1:{small} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES}
+127.0.0.1:{bare} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES} -o smtpd_discard_ehlo_keywords=size,smtputf8
+127.0.0.1:{impatient} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_timeout=2s
 postlog unix-dgram n - n - 1 postlogd
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr

@@ -147,3 +147,14 @@ fn line_ends_of_every_kind_read_back_as_one() {
         assert_eq!(read.text(), with_crlf(text));
     }
 }
+
+#[test]
+fn neither_draft_nor_message_nor_error_shows_what_is_in_it() {
+    let sample = Sample { to: address("ada@example.org"), text: "token=secret".into(), ..Sample::rich() };
+    let wrong = Sample { subject: "secret\r\n".into(), ..sample.clone() };
+    let error = wrong.compose().unwrap_err();
+    for shown in [format!("{:?}", sample.draft()), format!("{:?}", sample.message()), format!("{error:?} {error}")] {
+        let leaks = ["secret", "example", "ada", "Zürich", "Bestätigen"].into_iter().find(|leak| shown.contains(leak));
+        assert_eq!(leaks, None, "{shown}");
+    }
+}

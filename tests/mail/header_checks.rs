@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use chrono::TimeDelta;
-use postrider::mail::{AddressError, ComposeError, EmailAddress};
+use postrider::mail::{AddressError, ComposeError, EmailAddress, check_header_text};
 use postrider_actors::Reason;
 
 use crate::corpus::corpus;
@@ -130,6 +130,7 @@ fn smtp_message_08_line_breaks_in_a_header_are_refused() {
     ] {
         for text in [format!("A{wrong}X: 1"), format!("{wrong}X: 1"), format!("é{wrong}"), format!("A{wrong}")] {
             let reply_to = Sample { reply_to: Some(mailbox(&text, "a@b.example")), ..Sample::default() };
+            assert_eq!(check_header_text(&text), Err(ComposeError::HeaderText), "{text:?}");
             for sample in [Sample::subject(&text), Sample::from_name(&text), reply_to] {
                 assert_eq!(sample.compose(), Err(ComposeError::HeaderText), "{text:?}");
             }

@@ -7,6 +7,7 @@ mod addresses;
 mod body_checks;
 mod cases;
 mod corpus;
+mod dkim;
 mod header_checks;
 mod numbers;
 #[path = "../support/peer.rs"]

@@ -20,14 +20,14 @@ use crate::unsubscribe_checks::UNSUBSCRIBE;
 /// Numbers of `smtp_message.md` that are checked elsewhere.
 const SMTP_ELSEWHERE: &[(std::ops::RangeInclusive<u8>, &str)] = &[
     (17..=17, "the templates of the email and announcement channels, which escape what they fill in"),
-    (25..=31, "tests/smtp: the session with a relay"),
-    (33..=42, "tests/smtp: the session with a relay"),
+    (25..=31, "the tests of the session with a relay"),
+    (33..=42, "the tests of the session with a relay"),
 ];
 
 /// Numbers of `unsubscribe.md` that are checked elsewhere.
 const UNSUBSCRIBE_ELSEWHERE: &[(std::ops::RangeInclusive<u8>, &str)] = &[
     (7..=8, "the announcement channel, where the link's token is made"),
-    (9..=9, "a DKIM signature, which nothing makes yet"),
+    (9..=9, "dkim.rs: unsubscribe_09_a_signature_covers_both_fields_and_lists_them"),
     (12..=13, "the announcement channel, where the link's token is made and read"),
     (14..=23, "the unsubscribe endpoint"),
 ];

@@ -115,14 +115,14 @@ fn runner(cases: u32) -> TestRunner {
 fn c13_any_text_in_any_field_is_refused_or_reads_back_in_place() {
     let reader = RefCell::new(Reader::start());
     let link = hostile().prop_map(|tail| format!("{LINK}{tail}"));
-    runner(600).run(&samples(hostile, link), |sample| check(&sample, &mut reader.borrow_mut()).map(drop)).unwrap();
+    runner(300).run(&samples(hostile, link), |sample| check(&sample, &mut reader.borrow_mut()).map(drop)).unwrap();
 }
 
 #[test]
 fn any_text_without_line_breaks_reads_back_as_it_is() {
     let reader = RefCell::new(Reader::start());
     let link = "[A-Za-z0-9._~%&=;-]{0,300}".prop_map(|tail| format!("{LINK}{tail}"));
-    runner(600)
+    runner(300)
         .run(&samples(benign, link), |sample| {
             prop_assert!(check(&sample, &mut reader.borrow_mut())?, "it can be composed");
             Ok(())
@@ -136,7 +136,7 @@ fn any_text_is_refused_as_an_address_or_goes_out_as_one_word() {
     let domain =
         prop_oneof![hostile(), "[a-z0-9ü.-]{0,40}", Just("[IPv6:::1]".to_owned()), Just("b.example".to_owned())];
     let taken = Cell::new(0);
-    runner(8_000)
+    runner(4_000)
         .run(&(part, domain), |(local_part, domain)| {
             let Ok(address) = EmailAddress::parse(&format!("{local_part}@{domain}")) else { return Ok(()) };
             let sent = address.to_string();
@@ -148,5 +148,5 @@ fn any_text_is_refused_as_an_address_or_goes_out_as_one_word() {
             Ok(())
         })
         .unwrap();
-    assert!(taken.get() > 500, "{}", taken.get());
+    assert!(taken.get() > 250, "{}", taken.get());
 }

@@ -39,7 +39,12 @@ impl Reader {
     }
 
     pub fn read(&mut self, message: &Message) -> Read {
-        let answer = self.0.ask(&json!({ "message": STANDARD.encode(message.bytes()) }));
+        self.read_bytes(message.bytes())
+    }
+
+    /// A message as it stands on the wire or in a mailbox.
+    pub fn read_bytes(&mut self, bytes: &[u8]) -> Read {
+        let answer = self.0.ask(&json!({ "message": STANDARD.encode(bytes) }));
         serde_json::from_value(answer).unwrap()
     }
 }

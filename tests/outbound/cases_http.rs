@@ -1,7 +1,5 @@
 //! Cases of area b: the HTTP client.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hickory_resolver::proto::op::ResponseCode;
@@ -10,10 +8,10 @@ use postrider::outbound::{
     header, judge,
 };
 use postrider_actors::{Outcome, Reason, ReplyCode};
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::support::{
-    Ca, Dns, Found, Receiver, Step, at, client, config, destination, http, impatient, post, post_fails, post_status,
+    Ca, Captured, Dns, Found, Receiver, Step, Unanswering, at, client, config, destination, http, impatient, post,
+    post_fails, post_status,
 };
 
 fn code(number: u16) -> Reason {
@@ -195,35 +193,10 @@ async fn c57_trailers_without_end_leave_the_status_standing() {
     receiver.client_gone().await;
 }
 
-/// Everything that was logged on this thread.
-#[derive(Clone, Default)]
-struct Captured(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Captured {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Captured {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
-}
-
 #[tokio::test]
 async fn c59_nothing_of_url_headers_or_bodies_is_logged_at_any_level() {
     let captured = Captured::default();
-    let everything_of_ours = tracing_subscriber::EnvFilter::new("info,postrider=trace");
-    let logging = tracing_subscriber::fmt().with_env_filter(everything_of_ours).with_writer(captured.clone()).finish();
-    let _guard = tracing::subscriber::set_default(logging);
+    let _guard = captured.everything_of_ours();
 
     let (ca, other) = (Ca::new(), Ca::new());
     let dns = Dns::saying(Found::Code(ResponseCode::ServFail)).await;
@@ -256,7 +229,7 @@ async fn c59_nothing_of_url_headers_or_bodies_is_logged_at_any_level() {
     assert_eq!(reasons.len(), urls.len() - 1);
     assert!(!reasons.join("\n").contains("SECRET123"), "{reasons:#?}");
 
-    let log = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
+    let log = captured.text();
     assert!(log.contains("OUTBOUND ADDRESS CHECKS ARE LOOSENED"), "the loosened policy is said aloud: {log}");
     for secret in ["SECRET123", "eyJ", "/hook", "token="] {
         assert!(!log.contains(secret), "{secret} in {log}");
@@ -266,11 +239,11 @@ async fn c59_nothing_of_url_headers_or_bodies_is_logged_at_any_level() {
 #[test]
 fn c59_a_strict_client_has_nothing_to_warn_of() {
     let captured = Captured::default();
-    let logging = tracing_subscriber::fmt().with_writer(captured.clone()).finish();
+    let _guard = captured.everything_of_ours();
     let ca = Ca::new();
     let strict = HttpsConfig { policy: Default::default(), ..config(&ca) };
-    tracing::subscriber::with_default(logging, || assert!(HttpsClient::new(strict).is_ok()));
-    assert_eq!(*captured.0.lock().unwrap(), b"");
+    assert!(HttpsClient::new(strict).is_ok());
+    assert_eq!(captured.text(), "");
 }
 
 #[tokio::test]
@@ -278,17 +251,9 @@ async fn c10_a_connect_that_nobody_answers_ends_with_its_own_budget() {
     let ca = Ca::new();
     let dns = Dns::saying(Found::at(&["127.0.0.1"])).await;
     let config = HttpsConfig { name_server: Some(dns.address()), ..config(&ca) };
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let full = socket.listen(1).unwrap();
-    let address = full.local_addr().unwrap();
-    let mut queued = Vec::new();
-    let patience = Duration::from_millis(100);
-    while let Ok(Ok(stream)) = tokio::time::timeout(patience, tokio::net::TcpStream::connect(address)).await {
-        queued.push(stream);
-    }
+    let silent = Unanswering::start().await;
     let begun = Instant::now();
-    let target = destination(&format!("https://rp.example:{}/", address.port()));
+    let target = destination(&format!("https://rp.example:{}/", silent.port()));
     assert_eq!(post_fails(&impatient(config), &target).await, Reason::Timeout);
     assert!((240..480).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
 }

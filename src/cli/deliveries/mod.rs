@@ -14,6 +14,7 @@ use sqlx::PgConnection;
 use super::arguments::Global;
 use super::connection::{ask, failed};
 use super::failure::Failure;
+use super::operator::{By, nobody};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DeliveriesCommand {
@@ -45,14 +46,14 @@ pub(super) enum DeliveriesCommand {
         /// Which.
         id: DeliveryId,
         #[command(flatten)]
-        by: operate::By,
+        by: By,
     },
     /// Cancel a pending or failed delivery; for good if it has an ordering key. An attempt under way may still arrive.
     Cancel {
         /// Which.
         id: DeliveryId,
         #[command(flatten)]
-        by: operate::By,
+        by: By,
     },
 }
 
@@ -79,6 +80,6 @@ async fn perform(
         (DeliveriesCommand::Show { id, json }, _) => show::show(connection, *id, *json).await,
         (DeliveriesCommand::Retry { id, .. }, Some(by)) => operate::retry(connection, *id, by).await,
         (DeliveriesCommand::Cancel { id, .. }, Some(by)) => operate::cancel(connection, *id, by).await,
-        (DeliveriesCommand::Retry { .. } | DeliveriesCommand::Cancel { .. }, None) => Err(operate::nobody()),
+        (DeliveriesCommand::Retry { .. } | DeliveriesCommand::Cancel { .. }, None) => Err(nobody()),
     }
 }

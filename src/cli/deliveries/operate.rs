@@ -1,40 +1,12 @@
 //! `postrider deliveries retry` and `cancel`.
 
-use clap::Args;
 use postrider_actors::DeliveryId;
 use sqlx::PgConnection;
 
 use super::failed;
 use crate::cli::failure::{Exit, Failure, exit_of};
-use crate::cli::login::login_name;
 use crate::cli::tell::tell;
 use crate::queue::{self, OperateError, Operator};
-
-/// Who does it.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct By {
-    /// Who does it, for the record. Default: the login name.
-    #[arg(long = "by", env = "POSTRIDER_OPERATOR", value_name = "NAME")]
-    name: Option<String>,
-}
-
-impl By {
-    pub(super) fn operator(&self) -> Result<Operator, Failure> {
-        let name = match &self.name {
-            Some(name) => name.clone(),
-            None => login_name().ok_or_else(nobody)?,
-        };
-        Operator::new(name).ok_or_else(|| {
-            Failure::new(Exit::Usage, "--by (POSTRIDER_OPERATOR) is no name")
-                .advise("give 1 to 200 characters, none of them a control character")
-        })
-    }
-}
-
-/// There is nobody to record it by.
-pub(super) fn nobody() -> Failure {
-    Failure::new(Exit::Usage, "the login name is not known").advise("say who does it with --by or POSTRIDER_OPERATOR")
-}
 
 pub(super) async fn retry(connection: &mut PgConnection, id: DeliveryId, by: &Operator) -> Result<String, Failure> {
     queue::retry(connection, id, by).await.map_err(|error| failure(&error))?;

@@ -7,6 +7,7 @@ use encodify::Fold;
 use encodify::rfc2047::{B, Q_PHRASE, Q_TEXT, WordEncoder};
 
 use super::ComposeError;
+use crate::mail::breaks_a_line;
 
 /// Lines are folded to stay within this (RFC 5322 2.1.1; RFC 2047 2 where they hold encoded words).
 const WIDTH: usize = 76;
@@ -16,7 +17,7 @@ const FOLD: &str = "\r\n ";
 
 /// The value of a `Subject`.
 pub(super) fn unstructured(text: &str, name: &str) -> Result<String, ComposeError> {
-    check(text)?;
+    check_header_text(text)?;
     let mut column = start_of(name);
     if is_plain(text) { Ok(folded(text, column)) } else { Ok(encoded(text, Q_TEXT, &mut column)) }
 }
@@ -24,7 +25,7 @@ pub(super) fn unstructured(text: &str, name: &str) -> Result<String, ComposeErro
 /// A mailbox with its name as a quoted string or as encoded words, never as both (RFC 2047 5).
 pub(super) fn mailbox(display_name: Option<&str>, address: &str, name: &str) -> Result<String, ComposeError> {
     let Some(text) = display_name.filter(|text| !text.is_empty()) else { return Ok(format!("<{address}>")) };
-    check(text)?;
+    check_header_text(text)?;
     let mut column = start_of(name);
     let quoted = format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let phrase = if is_printable(text) && quoted.len() <= MAX_PLAIN_WORD {
@@ -42,8 +43,12 @@ fn start_of(name: &str) -> usize {
     name.len() + ": ".len()
 }
 
-fn check(text: &str) -> Result<(), ComposeError> {
-    if text.chars().any(crate::mail::breaks_a_line) { Err(ComposeError::HeaderText) } else { Ok(()) }
+/// Checks what is to stand in a subject or a name before it is stored. [`compose`](super::compose) checks it again.
+///
+/// # Errors
+/// [`ComposeError::HeaderText`], where it holds a control character or a line break of any script.
+pub fn check_header_text(text: &str) -> Result<(), ComposeError> {
+    if text.chars().any(breaks_a_line) { Err(ComposeError::HeaderText) } else { Ok(()) }
 }
 
 /// ASCII that no reader takes for an encoded word (RFC 2047 6.2).
@@ -56,7 +61,8 @@ fn is_plain(text: &str) -> bool {
     is_printable(text) && text.split(' ').all(|word| !word.is_empty() && word.len() <= MAX_PLAIN_WORD)
 }
 
-fn folded(text: &str, mut column: usize) -> String {
+/// Text of words between single spaces, folded at them.
+pub(in crate::mail) fn folded(text: &str, mut column: usize) -> String {
     let mut value = String::with_capacity(text.len() + text.len() / 20);
     for (index, word) in text.split(' ').enumerate() {
         if index > 0 {

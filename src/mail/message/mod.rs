@@ -2,13 +2,16 @@
 
 mod body;
 mod compose;
-mod header_text;
+pub(super) mod header_text;
 mod unsubscribe;
+
+use std::fmt;
 
 use chrono::{DateTime, Utc};
 use postrider_actors::{DeliveryId, Reason};
 
 pub use self::compose::compose;
+pub use self::header_text::check_header_text;
 
 use super::address::EmailAddress;
 
@@ -22,7 +25,9 @@ pub struct Mailbox {
 }
 
 /// What a message is made of. The same draft gives the same bytes, in every attempt and every process.
-#[derive(Debug, Clone)]
+///
+/// Its `Debug` shows the delivery alone: links in its bodies may be secret.
+#[derive(Clone)]
 pub struct Draft<'a> {
     /// Its Message-ID is `<delivery id@sender's domain>`.
     pub delivery: DeliveryId,
@@ -43,6 +48,12 @@ pub struct Draft<'a> {
     /// The one-click unsubscribe link of a message that is subscribed to (RFC 8058): one https URI, which may hold
     /// no comma.
     pub unsubscribe: Option<&'a str>,
+}
+
+impl fmt::Debug for Draft<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Draft").field("delivery", &self.delivery).finish_non_exhaustive()
+    }
 }
 
 /// A message that cannot be built. Never shows any of it.
@@ -95,14 +106,20 @@ impl Message {
         &self.bytes
     }
 
+    /// Puts a header before all others. Its value is folded already.
+    pub(super) fn with_first_header(mut self, name: &str, value: &str) -> Self {
+        self.bytes.splice(..0, format!("{name}: {value}\r\n").into_bytes());
+        self
+    }
+
     /// It goes only to a relay that offers SMTPUTF8 (RFC 6531 3.4).
     pub fn needs_smtputf8(&self) -> bool {
         self.needs_smtputf8
     }
 }
 
-impl std::fmt::Debug for Message {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Message").field("bytes", &self.bytes.len()).finish_non_exhaustive()
     }
 }

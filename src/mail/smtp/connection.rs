@@ -22,7 +22,7 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-type Client<S> = SmtpClient<Guarded<S>>;
+pub(super) type Client<S> = SmtpClient<Guarded<S>>;
 
 /// A session that is past EHLO, TLS and AUTH.
 pub(super) struct Connection {
@@ -77,7 +77,7 @@ impl Opener {
     }
 
     /// Reads the greeting of a new connection and says EHLO.
-    async fn greeted<S: Stream>(
+    pub(super) async fn greeted<S: Stream>(
         &self,
         stream: S,
         deadline: Instant,
@@ -120,7 +120,7 @@ impl Opener {
     }
 
     /// AUTH PLAIN or else LOGIN, as offered (RFC 4954 4). Neither offered: [`Reason::Protocol`].
-    async fn log_in(
+    pub(super) async fn log_in(
         &self,
         connection: &mut Connection,
         credentials: &Credentials<String>,
@@ -166,4 +166,10 @@ where
     Guarded<S>: AsyncRead + AsyncWrite,
 {
     SmtpClient { stream, timeout: Duration::from_secs(3600) }
+}
+
+/// A session over any stream, past EHLO.
+#[cfg(test)]
+pub(super) fn over(stream: impl Stream + 'static) -> Client<Box<dyn Stream>> {
+    client(Guarded::after_start_tls(Box::new(stream)))
 }

@@ -8,7 +8,7 @@ use crate::outbound::connect::is_tls;
 
 /// How far an attempt had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub enum Stage {
     /// Before MAIL: what the relay says, it says of itself and of us, never of the message.
     Session,
     /// MAIL and RCPT: of the message, none of which has been sent.
@@ -21,7 +21,7 @@ pub(super) enum Stage {
 ///
 /// A 5xx at MAIL or later fails, but for those three. All else may pass by itself: a 4xx, a timeout, a connection, TLS,
 /// whatever is not of the protocol, and any refusal before MAIL.
-pub(super) const fn judge(stage: Stage, reason: Reason) -> Outcome {
+pub const fn judge(stage: Stage, reason: Reason) -> Outcome {
     match (stage, reason) {
         (Stage::Session, _) => Outcome::retry(reason),
         (_, Reason::Code(code)) if is_final(code) => Outcome::failed(reason),

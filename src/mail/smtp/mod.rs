@@ -18,6 +18,8 @@
 
 mod config;
 mod connection;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guard;
 mod judge;
 mod names;
@@ -31,6 +33,7 @@ mod transaction;
 mod wire;
 
 pub use self::config::{ConnectionLimits, SmtpConfig, SmtpSetupError, StageTimeouts};
+pub use self::judge::{Stage, judge};
 pub use self::relay::{MAX_CREDENTIAL_BYTES, Relay, RelayError, Security};
 pub use self::reply::{MAX_REPLY_BYTES, MAX_REPLY_LINES};
 pub use self::send::Smtp;

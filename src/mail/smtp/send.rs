@@ -33,9 +33,7 @@ pub struct Smtp {
 /// What became of a message at one relay.
 enum Tried {
     /// A transaction came to an end, or may have.
-    Ended(Outcome),
-    /// It broke at MAIL or RCPT: nothing of the message was sent.
-    Lost(Reason),
+    Ended(Result<(), Refused>),
     /// The relay could not be used, or said 421: nothing of the message was sent.
     Unusable(Reason),
     /// The relay works, and can never take this message.
@@ -83,13 +81,16 @@ impl Smtp {
             let still_to_try = u32::try_from(order.len() - tried).unwrap_or(u32::MAX);
             let share = deadline.saturating_duration_since(Instant::now()) / still_to_try;
             match self.try_relay(*relay, message, Instant::now() + share, deadline).await {
-                Tried::Ended(outcome) => return outcome,
-                Tried::Lost(reason) => return Outcome::retry(reason),
+                Tried::Ended(end) => {
+                    self.note(*relay, end);
+                    return end.map_or_else(|refused| judge(refused.stage, refused.reason), |()| Outcome::Succeeded);
+                }
                 Tried::Unusable(reason) => {
                     self.note_failure(*relay, reason);
                     unusable.get_or_insert(reason);
                 }
                 Tried::Unsuited(reason) => {
+                    self.standing.worked(*relay);
                     unsuited.get_or_insert(reason);
                 }
             }
@@ -111,15 +112,15 @@ impl Smtp {
     /// gone before anything of the message was sent.
     async fn try_relay(&self, relay: usize, message: &Message, open_by: Instant, deadline: Instant) -> Tried {
         if let Some(kept) = self.kept(relay, open_by).await {
-            match self.transact(relay, kept, message, deadline).await {
-                Tried::Lost(_) | Tried::Unusable(_) => {}
-                tried => return tried,
+            let end = self.transact(relay, kept, message, deadline).await;
+            if !end.is_err_and(|refused| refused.stage == Stage::Envelope && is_gone(refused.reason)) {
+                return tried(end);
             }
         }
         match self.opener.open(&self.relays[relay], open_by).await {
             Ok(connection) => {
                 metrics::count_relay_connection(relay);
-                self.transact(relay, Lent::fresh(connection), message, deadline).await
+                tried(self.transact(relay, Lent::fresh(connection), message, deadline).await)
             }
             Err(reason) => Tried::Unusable(reason),
         }
@@ -135,34 +136,57 @@ impl Smtp {
         lent.connection.is_alive(deadline, &self.opener.stages).await.then_some(lent)
     }
 
-    async fn transact(&self, relay: usize, mut lent: Lent<Connection>, message: &Message, deadline: Instant) -> Tried {
+    /// One transaction, after which the connection is kept, ended or dropped.
+    async fn transact(
+        &self,
+        relay: usize,
+        mut lent: Lent<Connection>,
+        message: &Message,
+        deadline: Instant,
+    ) -> Result<(), Refused> {
         let end = lent.connection.transact(message, deadline, &self.opener.stages).await;
-        if lent.connection.can_go_on(&end) {
-            if let Some(done) = self.pool.give_back(relay, lent) {
-                done.quit().await;
-            }
-        } else {
-            drop(lent);
+        if lent.connection.can_go_on(&end)
+            && let Some(done) = self.pool.give_back(relay, lent)
+        {
+            done.quit().await;
         }
-        let tried = match end {
-            Ok(()) => Tried::Ended(Outcome::Succeeded),
-            Err(Refused { stage: Stage::Session, reason }) => Tried::Unsuited(reason),
-            Err(Refused { stage: Stage::Envelope, reason: reason @ Reason::Code(code) }) if code.get() == 421 => {
-                Tried::Unusable(reason)
+        end
+    }
+
+    /// Remembers how a relay took part in a transaction: one that broke it off is tried last, as one that could not be
+    /// used is.
+    fn note(&self, relay: usize, end: Result<(), Refused>) {
+        match end {
+            Err(Refused { reason, .. }) if !matches!(reason, Reason::Code(_)) || is_gone(reason) => {
+                self.note_failure(relay, reason);
             }
-            Err(Refused { stage: Stage::Envelope, reason: Reason::Connection }) => Tried::Lost(Reason::Connection),
-            Err(Refused { stage, reason }) => Tried::Ended(judge(stage, reason)),
-        };
-        if matches!(tried, Tried::Ended(_) | Tried::Unsuited(_)) {
-            self.standing.worked(relay);
+            _ => self.standing.worked(relay),
         }
-        tried
     }
 
     fn note_failure(&self, relay: usize, reason: Reason) {
         if self.standing.failed(relay) {
             tracing::warn!(relay, %reason, "a mail relay cannot be used; for 30 s it is tried after all others");
         }
+    }
+}
+
+fn tried(end: Result<(), Refused>) -> Tried {
+    match end {
+        Err(Refused { stage: Stage::Session, reason }) => Tried::Unsuited(reason),
+        Err(Refused { stage: Stage::Envelope, reason: reason @ Reason::Code(_) }) if is_gone(reason) => {
+            Tried::Unusable(reason)
+        }
+        end => Tried::Ended(end),
+    }
+}
+
+/// The connection broke, or the relay said that it ends the session (RFC 5321 3.8).
+const fn is_gone(reason: Reason) -> bool {
+    match reason {
+        Reason::Connection => true,
+        Reason::Code(code) => code.get() == 421,
+        _ => false,
     }
 }
 

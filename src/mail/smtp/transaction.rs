@@ -100,3 +100,46 @@ impl Connection {
 fn without_last_line_end(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\r\n").unwrap_or(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use smtp_proto::EhloResponse;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+    use crate::mail::smtp::connection::over;
+
+    /// What goes out for these bytes, up to the relay's 250.
+    async fn sent(bytes: &[u8]) -> String {
+        let (ours, mut theirs) = duplex(64);
+        let mut connection = Connection { client: over(ours), offers: EhloResponse::new(String::new()) };
+        let relay = async {
+            let mut heard = Vec::new();
+            while !heard.ends_with(b"\r\n.\r\n") {
+                theirs.read_buf(&mut heard).await.unwrap();
+            }
+            theirs.write_all(b"250 ok\r\n").await.unwrap();
+            String::from_utf8(heard).unwrap()
+        };
+        let (end, heard) = tokio::join!(connection.send_data(bytes), relay);
+        assert_eq!(end, Ok(()));
+        heard
+    }
+
+    #[tokio::test]
+    async fn smtp_message_34_each_line_that_begins_with_a_dot_gets_one_more() {
+        for (bytes, wire) in [
+            ("A: b\r\n\r\nx\r\n", "A: b\r\n\r\nx\r\n.\r\n"),
+            ("A: b\r\n\r\nx", "A: b\r\n\r\nx\r\n.\r\n"),
+            ("A: b\r\n\r\n.\r\n", "A: b\r\n\r\n..\r\n.\r\n"),
+            ("A: b\r\n\r\n.a\r\n..\r\na.\r\n", "A: b\r\n\r\n..a\r\n...\r\na.\r\n.\r\n"),
+            ("A: b\r\n\r\n\r\n", "A: b\r\n\r\n\r\n.\r\n"),
+        ] {
+            assert_eq!(sent(bytes.as_bytes()).await, wire, "{bytes:?}");
+        }
+        let body = ".\r\n".repeat(1000);
+        assert_eq!(sent(format!("A: b\r\n\r\n{body}").as_bytes()).await.matches("..\r\n").count(), 1000);
+    }
+}

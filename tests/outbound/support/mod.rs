@@ -1,6 +1,7 @@
 //! What the tests share: the vectors, a certificate authority, receivers and a name server.
 
-mod ca;
+pub mod ca;
+mod captured;
 mod dns;
 mod receiver;
 mod unanswering;
@@ -11,7 +12,8 @@ use std::time::Duration;
 use postrider::outbound::{AddressPolicy, Bytes, Destination, HeaderMap, HttpsClient, HttpsConfig, Reply};
 use postrider_actors::Reason;
 
-pub use ca::{Ca, Identity};
+pub use ca::Ca;
+pub use captured::Captured;
 pub use dns::{Dns, Found};
 pub use receiver::{Receiver, Step, http};
 pub use unanswering::{Unanswering, vacant};

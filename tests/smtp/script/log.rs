@@ -51,9 +51,13 @@ pub struct Log {
 
 impl Log {
     pub(super) fn connected(&self) -> usize {
-        let mut connections = self.connections.lock().unwrap();
-        connections.push(Seen::default());
-        connections.len() - 1
+        let number = {
+            let mut connections = self.connections.lock().unwrap();
+            connections.push(Seen::default());
+            connections.len() - 1
+        };
+        self.changed.send_replace(());
+        number
     }
 
     pub(super) fn note(&self, connection: usize, change: impl FnOnce(&mut Seen)) {

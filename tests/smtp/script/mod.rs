@@ -12,7 +12,8 @@ use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use crate::outbound::{Ca, Identity};
+use crate::outbound::Ca;
+use crate::outbound::ca::Identity;
 
 pub use log::{Log, Seen};
 
@@ -168,10 +169,6 @@ impl Server {
     /// One connection after the other, all like this one.
     pub async fn like(script: Script) -> Self {
         Self::start(vec![script]).await
-    }
-
-    pub const fn port(&self) -> u16 {
-        self.port
     }
 
     /// Reached in clear.
