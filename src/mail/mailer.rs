@@ -1,9 +1,12 @@
 //! From a content to a message in the relay's hands.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use postrider_actors::{DeliveryId, Outcome, Reason};
 
 use super::address::EmailAddress;
+use super::dkim::DkimSigner;
 use super::message::{Draft, Mailbox, Message, compose};
 use super::smtp::Smtp;
 use crate::content::{Content, Renderer};
@@ -26,12 +29,18 @@ pub struct Mailer {
     from: Mailbox,
     renderer: Renderer,
     smtp: Option<Smtp>,
+    dkim: Option<Arc<DkimSigner>>,
 }
 
 impl Mailer {
     /// Sends as `from`. Without `smtp` nothing can be sent, and channels drop what they are given.
     pub fn new(from: Mailbox, renderer: Renderer, smtp: Option<Smtp>) -> Self {
-        Self { from, renderer, smtp }
+        Self { from, renderer, smtp, dkim: None }
+    }
+
+    /// Signs what it sends, for relays that do not.
+    pub fn signing(self, dkim: Arc<DkimSigner>) -> Self {
+        Self { dkim: Some(dkim), ..self }
     }
 
     /// True where a relay is configured.
@@ -44,6 +53,8 @@ impl Mailer {
         let Some(smtp) = &self.smtp else { return Outcome::Succeeded };
         match self.message(delivery, letter) {
             Ok(message) => smtp.send(&message).await,
+            // Keys are the operator's to mend, so the delivery waits for them.
+            Err(reason @ Reason::SigningKey) => Outcome::retry(reason),
             Err(reason) => Outcome::failed(reason),
         }
     }
@@ -52,7 +63,7 @@ impl Mailer {
     ///
     /// # Errors
     /// [`Reason::InvalidAddress`] or [`Reason::InvalidMessage`]; [`Reason::UnreadablePayload`] for an id that carries no
-    /// time.
+    /// time; [`Reason::SigningKey`] where the DKIM key does not sign.
     pub fn message(&self, delivery: DeliveryId, letter: &Letter) -> Result<Message, Reason> {
         let to = EmailAddress::parse(&letter.to).map_err(|_| Reason::InvalidAddress)?;
         let rendered = self.renderer.render(&letter.content).map_err(|_| Reason::InvalidMessage)?;
@@ -67,7 +78,11 @@ impl Mailer {
             html: &rendered.html,
             unsubscribe: letter.unsubscribe.as_deref(),
         };
-        compose(&draft).map_err(Reason::from)
+        let message = compose(&draft)?;
+        match &self.dkim {
+            Some(dkim) => dkim.sign(message).map_err(|_| Reason::SigningKey),
+            None => Ok(message),
+        }
     }
 }
 

@@ -43,6 +43,7 @@ async fn c13_a_line_break_in_an_address_reaches_no_relay() {
                     date: chrono::DateTime::UNIX_EPOCH,
                     from,
                     to,
+                    reply_to: None,
                     subject: "Hello",
                     text: "Hello.",
                     html: "<p>Hello</p>",

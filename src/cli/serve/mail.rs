@@ -15,7 +15,8 @@ use crate::content::{Letterhead, Renderer};
 use crate::identity::ReferenceDirectory;
 use crate::links::{LinkKey, LinkKeys, Links, Page, Pages};
 use crate::mail::smtp::{Relay, Smtp, SmtpConfig};
-use crate::mail::{EmailAddress, Mailbox, Mailer};
+use crate::mail::{DkimSigner, EmailAddress, Mailbox, Mailer};
+use crate::signing::SigningKey;
 
 /// What an attempt keeps of its time for rendering, so that it is the relay's slowness that is named.
 const BEFORE_THE_SEND_TIMEOUT: Duration = Duration::from_millis(500);
@@ -59,6 +60,15 @@ pub(super) struct MailArguments {
     #[arg(long, env = "POSTRIDER_SMTP_HELO", value_name = "NAME")]
     smtp_helo: Option<String>,
 
+    /// A file with an RSA or Ed25519 key that messages are signed with (DKIM), where the relay does not: the domain is
+    /// that of --mail-from.
+    #[arg(long, env = "POSTRIDER_DKIM_KEY", value_name = "FILE", requires = "dkim_selector")]
+    dkim_key: Option<PathBuf>,
+
+    /// The name under which the DKIM key is published: NAME._domainkey below the domain.
+    #[arg(long, env = "POSTRIDER_DKIM_SELECTOR", value_name = "NAME", requires = "dkim_key")]
+    dkim_selector: Option<String>,
+
     /// Lets smtp+plain relays be on other machines, where anyone between can read and change what is sent.
     #[arg(long)]
     allow_plain_smtp_to_any_host: bool,
@@ -91,8 +101,14 @@ impl MailPlan {
         // Without a relay nothing is linked.
         let keys = link_keys.clone().map_or_else(unused_keys, Ok)?;
         let links = Links { pages, keys };
-        let mailer =
-            || Ok::<_, Failure>(Mailer::new(from.clone(), renderer()?, mail.smtp(arguments, &from, send_timeout)?));
+        let dkim = mail.dkim(&from)?;
+        let mailer = || {
+            let mailer = Mailer::new(from.clone(), renderer()?, mail.smtp(arguments, &from, send_timeout)?);
+            Ok::<_, Failure>(match &dkim {
+                Some(dkim) => mailer.signing(Arc::clone(dkim)),
+                None => mailer,
+            })
+        };
         let directory = Arc::new(ReferenceDirectory);
         let email = Email::new(directory.clone(), links.clone(), mailer()?);
         let announcement = Announcement::new(directory, links, mailer()?);
@@ -121,6 +137,15 @@ impl MailArguments {
         }
         let what = "no link key: --link-key (POSTRIDER_LINK_KEYS) is needed where e-mail is sent";
         Err(Failure::new(Exit::Usage, what).advise(ADVICE))
+    }
+
+    fn dkim(&self, from: &Mailbox) -> Result<Option<Arc<DkimSigner>>, Failure> {
+        let (Some(file), Some(selector)) = (&self.dkim_key, &self.dkim_selector) else { return Ok(None) };
+        let key = SigningKey::from_pem_file(file);
+        let key = key.map_err(|error| refused("--dkim-key (POSTRIDER_DKIM_KEY) cannot be used", &error))?;
+        let signer = DkimSigner::new(from.address.domain(), selector, key);
+        let what = "--dkim-key or --dkim-selector (POSTRIDER_DKIM_SELECTOR) cannot be used";
+        signer.map(|signer| Some(Arc::new(signer))).map_err(|error| refused(what, &error))
     }
 
     fn smtp(

@@ -57,6 +57,7 @@ impl Ca {
 
 impl Identity {
     /// Of a server that presents it.
+    #[allow(dead_code)] // not every test that shares this presents one itself
     pub fn server_config(self) -> ServerConfig {
         ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
             .with_safe_default_protocol_versions()
