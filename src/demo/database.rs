@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::DemoError;
 use super::domain::CLIENT_PREFIX;
-use crate::channels::BackchannelLogout;
+use crate::channels::{BackchannelLogout, policies};
 use crate::queue::{Operator, cancel};
 
 /// Taken for a demo's time, so that no two send each other's deliveries ("demo" in ASCII).
@@ -29,28 +29,66 @@ pub(super) async fn connect(database: &PgConnectOptions) -> Result<PgConnection,
     if locked { Ok(connection) } else { Err(DemoError::AnotherRuns) }
 }
 
-/// Cancels what earlier demos left pending, whose receivers are gone, and says how many. Refuses a database with
-/// anybody else's: the demo's actors would send them.
-pub(super) async fn cancel_leftovers(connection: &mut PgConnection) -> Result<usize, DemoError> {
-    let pending: Vec<(Uuid, bool)> = sqlx::query_as(
-        "select id, starts_with(owner, $2)
-           from postrider.deliveries
-          where channel = $1 and status = 'pending'",
-    )
-    .bind(BackchannelLogout::channel_name().as_str())
-    .bind(CLIENT_PREFIX)
-    .fetch_all(&mut *connection)
-    .await?;
+/// Takes away what earlier demos left: cancels what is pending, whose receivers are gone, and ends their accounts.
+/// Says how many deliveries it cancelled. Refuses a database with anybody else's deliveries or accounts: the demo's
+/// actors would send them, and its announcements reach everybody.
+pub(super) async fn clear_leftovers(connection: &mut PgConnection) -> Result<usize, DemoError> {
+    let pending = pending(connection).await?;
     let foreign = pending.iter().filter(|(_, own)| !own).count();
     if foreign > 0 {
         return Err(DemoError::NotItsOwn(foreign));
+    }
+    let foreign = foreign_accounts(connection).await?;
+    if foreign > 0 {
+        return Err(DemoError::NotItsOwnAccounts(foreign));
     }
     if let Some(demo) = Operator::new("demo") {
         for (id, _) in &pending {
             cancel(&mut *connection, DeliveryId::from_uuid(*id), &demo).await?;
         }
     }
+    end_accounts(connection).await?;
     Ok(pending.len())
+}
+
+/// Closes the accounts of earlier demos, so that no announcement reaches them; those that never had a session, which are
+/// those with addresses, are deleted, so that this demo's may be called the same.
+async fn end_accounts(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    for statement in [
+        "delete from postrider_identity.accounts a
+          where starts_with(a.handle, $1)
+            and not exists (select from postrider_identity.sessions s where s.account_id = a.id)",
+        "update postrider_identity.accounts a set state = 'closed'
+          where starts_with(a.handle, $1) and a.state = 'active'",
+    ] {
+        sqlx::query(statement).bind(CLIENT_PREFIX).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// What is pending in the demo's channels, and whether it is a demo's: to a client or an account of one.
+async fn pending(connection: &mut PgConnection) -> Result<Vec<(Uuid, bool)>, sqlx::Error> {
+    sqlx::query_as(
+        "select d.id, starts_with(d.owner, $2) or coalesce(starts_with(a.handle, $2), false)
+           from postrider.deliveries d
+           left join postrider_identity.accounts a on a.id::text = d.owner
+          where d.channel = any($1) and d.status = 'pending'",
+    )
+    .bind(policies().map(|policy| policy.name.to_string()).to_vec())
+    .bind(CLIENT_PREFIX)
+    .fetch_all(connection)
+    .await
+}
+
+/// How many active accounts are nobody's of any demo.
+async fn foreign_accounts(connection: &mut PgConnection) -> Result<usize, sqlx::Error> {
+    let count: i64 = sqlx::query_scalar(
+        "select count(*) from postrider_identity.accounts a where a.state = 'active' and not starts_with(a.handle, $1)",
+    )
+    .bind(CLIENT_PREFIX)
+    .fetch_one(connection)
+    .await?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 /// What became of one delivery.

@@ -12,7 +12,7 @@ use crate::identity::{
 };
 use crate::outbound::AddressPolicy;
 
-/// How every client id of any demo begins.
+/// How every client id and every account's handle of any demo begins.
 pub(super) const CLIENT_PREFIX: &str = "postrider-demo-";
 
 /// What keeps the ids of one run apart from those of every other.

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::identity::{RegistrationError, RevokeError};
+use super::mail::MailSetupError;
+use crate::identity::{ActError, RegistrationError, RevokeError};
 use crate::outbound::HttpsSetupError;
 use crate::pooler::SessionError;
 use crate::queue::{MigrateError, OperateError};
@@ -26,9 +27,17 @@ pub enum DemoError {
     Database(#[from] sqlx::Error),
     /// Somebody else's deliveries would be sent, signed with throw-away keys.
     #[error(
-        "the database holds {0} pending logout deliveries that are not the demo's, and the demo would send them: give it a database of its own"
+        "the database holds {0} pending deliveries that are not the demo's, and the demo would send them: give it a database of its own"
     )]
     NotItsOwn(
+        /// How many.
+        usize,
+    ),
+    /// The demo's announcements would be written to somebody else's inboxes.
+    #[error(
+        "the database holds {0} active accounts that are not the demo's, and the demo would write to them: give it a database of its own"
+    )]
+    NotItsOwnAccounts(
         /// How many.
         usize,
     ),
@@ -73,6 +82,12 @@ pub enum DemoError {
     /// Sessions could not be ended.
     #[error(transparent)]
     Revoke(#[from] RevokeError),
+    /// The mail channels could not be made.
+    #[error(transparent)]
+    Mail(#[from] MailSetupError),
+    /// Something could not be done in the domain.
+    #[error(transparent)]
+    Act(#[from] ActError),
     /// What the demo says cannot be written any more.
     #[error("the demo's output cannot be written")]
     Output(#[source] io::Error),

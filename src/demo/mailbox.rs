@@ -1,55 +1,77 @@
 //! A mail server that keeps what it is given: the local mailbox of the demo, and of tests.
 
+mod received;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+
+pub use self::received::Received;
 
 /// More than any message here.
 const LARGEST_MESSAGE: usize = 1024 * 1024;
 const LONGEST_LINE: u64 = 4096;
 
-/// A message that was taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
-    /// The envelope's sender.
-    pub from: String,
-    /// The envelope's recipient.
-    pub to: String,
-    /// Header and body, as they were sent, without dot-stuffing.
-    pub bytes: Vec<u8>,
-    /// Which connection brought it, from 0.
-    pub connection: usize,
-}
-
-impl Received {
-    /// The message, which is ASCII.
-    pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes).into_owned()
-    }
-}
-
 #[derive(Default)]
 struct State {
     received: Mutex<Vec<Received>>,
-    refusals: Mutex<HashMap<String, u16>>,
+    refusals: Mutex<HashMap<String, Refusal>>,
+    /// What AUTH PLAIN must bring; empty: no login is asked for.
+    login: Mutex<String>,
     connections: AtomicUsize,
     down: AtomicBool,
+    answers_to_lose: AtomicUsize,
+    changed: Notify,
+}
+
+/// How a recipient is refused.
+#[derive(Clone, Copy)]
+struct Refusal {
+    code: u16,
+    once: bool,
 }
 
 impl State {
+    fn loses_an_answer(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.answers_to_lose.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+    }
+
     fn received(&self) -> MutexGuard<'_, Vec<Received>> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn refusals(&self) -> MutexGuard<'_, HashMap<String, u16>> {
+    fn refusals(&self) -> MutexGuard<'_, HashMap<String, Refusal>> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn login(&self) -> MutexGuard<'_, String> {
+        self.login.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, received: Received) {
+        self.received().push(received);
+        self.changed.notify_one();
+    }
+
+    /// What to answer RCPT with, where it is no welcome.
+    fn refusal(&self, recipient: &str) -> Option<u16> {
+        let mut refusals = self.refusals();
+        let refusal = *refusals.get(recipient)?;
+        if refusal.once {
+            refusals.remove(recipient);
+        }
+        Some(refusal.code)
     }
 }
 
@@ -95,7 +117,27 @@ impl Mailbox {
 
     /// From now on answers RCPT for `address` with `code`.
     pub fn refuse(&self, address: &str, code: u16) {
-        self.state.refusals().insert(address.to_owned(), code);
+        self.state.refusals().insert(address.to_owned(), Refusal { code, once: false });
+    }
+
+    /// Answers the next RCPT for `address` with `code`, as a server does that greylists, and later ones no more.
+    pub fn refuse_once(&self, address: &str, code: u16) {
+        self.state.refusals().insert(address.to_owned(), Refusal { code, once: true });
+    }
+
+    /// From now on takes messages only after this login, by AUTH PLAIN (RFC 4616).
+    pub fn require_login(&self, user: &str, password: &str) {
+        *self.state.login() = BASE64_STANDARD.encode(format!("\0{user}\0{password}"));
+    }
+
+    /// Waits until something is taken that nobody has waited for yet.
+    pub async fn changed(&self) {
+        self.state.changed.notified().await;
+    }
+
+    /// Takes the next `messages`, but hangs up instead of saying so.
+    pub fn lose_answers(&self, messages: usize) {
+        self.state.answers_to_lose.store(messages, Ordering::SeqCst);
     }
 
     /// Closes every connection as soon as it is made or says something, or serves again.
@@ -134,6 +176,7 @@ async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, state: &State, conne
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, state: &State, connection: usize) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let (mut from, mut to) = (None, None);
+    let mut logged_in = false;
     say(&mut stream, "220 mailbox.example.com ESMTP").await?;
     while let Some(line) = read_line(&mut stream).await? {
         if state.down.load(Ordering::SeqCst) {
@@ -144,15 +187,19 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, state: &State, conne
             "EHLO" => {
                 say(&mut stream, "250-mailbox.example.com\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 AUTH PLAIN").await?
             }
-            "AUTH" => say(&mut stream, "235 2.7.0 ok").await?,
+            "AUTH" => {
+                let required = state.login().clone();
+                logged_in = required.is_empty() || line.split(' ').nth(2) == Some(&required);
+                say(&mut stream, if logged_in { "235 2.7.0 ok" } else { "535 5.7.8 who is this?" }).await?;
+            }
+            "MAIL" if !logged_in && !state.login().is_empty() => say(&mut stream, "530 5.7.0 log in first").await?,
             "MAIL" => {
                 (from, to) = (path(&line), None);
                 say(&mut stream, "250 2.1.0 ok").await?;
             }
             "RCPT" => {
                 let recipient = path(&line);
-                let code = recipient.as_ref().and_then(|recipient| state.refusals().get(recipient).copied());
-                match code {
+                match recipient.as_deref().and_then(|recipient| state.refusal(recipient)) {
                     Some(code) => say(&mut stream, &format!("{code} not here")).await?,
                     None => {
                         to = recipient;
@@ -167,7 +214,10 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, state: &State, conne
                 };
                 say(&mut stream, "354 go on").await?;
                 let bytes = read_message(&mut stream).await?;
-                state.received().push(Received { from, to, bytes, connection });
+                state.keep(Received { from, to, bytes, connection });
+                if state.loses_an_answer() {
+                    return Ok(());
+                }
                 say(&mut stream, "250 2.0.0 kept").await?;
             }
             "RSET" | "NOOP" => {

@@ -1,7 +1,9 @@
-//! The demo: an identity provider's sessions end, and a dozen receivers that behave well, badly and worse are told.
+//! The demo: an identity provider's sessions end, and a dozen receivers that behave well, badly and worse are told; then
+//! it writes e-mail.
 //!
 //! Everything is real: a database, the subsystem, HTTPS receivers on this machine that check each logout token against
-//! the published keys. At the end each receiver's outcome is compared with the one that was expected.
+//! the published keys, a mail server that keeps what it is given. At the end what came is compared with what was
+//! expected.
 //!
 //! It starts nothing that outlives it. Dropping its future ends receivers and actors too, as a crash would.
 
@@ -13,6 +15,7 @@ mod endings;
 mod error;
 mod facts;
 mod health;
+mod mail;
 pub mod mailbox;
 mod narrator;
 mod opening;
@@ -32,7 +35,8 @@ use std::time::Duration;
 use sqlx::postgres::PgConnectOptions;
 
 pub use self::error::DemoError;
-pub use self::report::{DemoReport, ReceiverReport, SilentSessions};
+pub use self::mail::{Kind, MailLine, MailReport, MailSetupError};
+pub use self::report::{DemoReport, LogoutReport, ReceiverReport, SilentSessions};
 
 /// How the demo is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +49,7 @@ pub struct DemoOptions {
     pub database_arguments: String,
     /// How the program is called, for the lines at the end.
     pub program: String,
-    /// For tests of the demo itself: the first receiver does not do what is expected of it.
+    /// For tests of the demo itself: the first receiver and the mailbox do not do what is expected of them.
     #[doc(hidden)]
     pub misbehaving: bool,
 }

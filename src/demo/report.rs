@@ -8,11 +8,32 @@ use uuid::Uuid;
 
 use super::cast::{Attempts, Expectation};
 use super::facts::{Facts, ending, endings};
+use super::mail::MailReport;
 use super::plan::Fate;
 
-/// What a demo found, compared with what it expected. Its `Display` is a table for people, in 100 columns.
+/// What a demo found, compared with what it expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DemoReport {
+    /// The first act: sessions end.
+    pub logout: LogoutReport,
+    /// The second: e-mail.
+    pub mail: MailReport,
+    /// Attempts that the shutdown at the end had to abort.
+    pub attempts_aborted: usize,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl DemoReport {
+    /// Whether anything is not as expected.
+    pub fn differs(&self) -> bool {
+        self.logout.differs() || self.mail.differs()
+    }
+}
+
+/// What came of the sessions' ends. Its `Display` is a table for people, in 100 columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogoutReport {
     /// One for each receiver.
     pub receivers: Vec<ReceiverReport>,
     /// Sessions whose clients must not have heard of anything.
@@ -21,10 +42,6 @@ pub struct DemoReport {
     pub tokens_accepted: usize,
     /// Requests that a receiver found anything wrong with.
     pub requests_refused: usize,
-    /// Attempts that the shutdown at the end had to abort.
-    pub attempts_aborted: usize,
-    /// How long it took.
-    pub took: Duration,
 }
 
 /// One receiver's part.
@@ -61,7 +78,7 @@ pub struct SilentSessions {
     pub deliveries: usize,
 }
 
-impl DemoReport {
+impl LogoutReport {
     /// Whether anything is not as expected.
     pub fn differs(&self) -> bool {
         self.requests_refused > 0
@@ -69,7 +86,7 @@ impl DemoReport {
             || self.receivers.iter().any(|receiver| !receiver.differences.is_empty())
     }
 
-    pub(super) fn new(facts: &Facts<'_>, attempts_aborted: usize, took: Duration) -> Self {
+    pub(super) fn new(facts: &Facts<'_>) -> Self {
         Self {
             receivers: (0..facts.cast.len()).filter_map(|position| ReceiverReport::new(facts, position)).collect(),
             silent: vec![
@@ -78,8 +95,6 @@ impl DemoReport {
             ],
             tokens_accepted: facts.receipts.len(),
             requests_refused: facts.complaints.len(),
-            attempts_aborted,
-            took,
         }
     }
 }
@@ -129,11 +144,11 @@ fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-const fn verdict(differs: bool) -> &'static str {
+pub(super) const fn verdict(differs: bool) -> &'static str {
     if differs { "DIFFERS" } else { "ok" }
 }
 
-impl fmt::Display for DemoReport {
+impl fmt::Display for LogoutReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let titles = ["receiver", "what it does", "deliv.", "tries", "dupl.", "expected", "found"];
         let [receiver, does, deliveries, attempts, duplicates, expected, found] = titles;
@@ -160,13 +175,23 @@ impl fmt::Display for DemoReport {
 
 impl fmt::Display for ReceiverReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 5;
         let Self { receiver, does, deliveries, attempts, duplicates, expected, found, differences } = self;
         let verdict = verdict(!differences.is_empty());
         writeln!(
             f,
             "{receiver:8} {does:24} {deliveries:>6} {attempts:>5} {duplicates:>5} {expected:18} {found:20} {verdict}"
         )?;
+        Differences(differences).fmt(f)
+    }
+}
+
+/// The first few differences below their line.
+pub(super) struct Differences<'a>(pub(super) &'a [String]);
+
+impl fmt::Display for Differences<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 5;
+        let Self(differences) = self;
         for difference in differences.iter().take(SHOWN) {
             writeln!(f, "          {difference}")?;
         }

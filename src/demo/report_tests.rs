@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use postrider_actors::Status;
 use uuid::Uuid;
 
-use super::DemoReport;
+use super::LogoutReport;
 use super::cast::{Attempts, Met, Role, cast};
 use super::database::Delivery;
 use super::domain::Session;
@@ -55,7 +55,7 @@ fn differing(change: impl FnOnce(&mut Facts<'_>)) -> (Vec<&'static str>, bool) {
     let (cast, sessions) = all();
     let mut facts = as_expected(&cast, &sessions);
     change(&mut facts);
-    let report = DemoReport::new(&facts, 0, Duration::ZERO);
+    let report = LogoutReport::new(&facts);
     let receivers = report.receivers.iter().filter(|receiver| !receiver.differences.is_empty());
     (receivers.map(|receiver| receiver.receiver).collect(), report.differs())
 }

@@ -1,4 +1,4 @@
-//! What runs during a demo: receivers and the subsystem. It ends with [`Stage::strike`], and also when it is dropped.
+//! What runs during a demo: receivers, a mailbox and the subsystem. It ends with [`Stage::strike`], and also when it is dropped.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use super::DemoError;
 use super::authority::Authority;
 use super::cast::{INSIDE, PRIVATE, Place, Role};
 use super::domain::{Run, register};
+use super::mail::MailStage;
 use super::pace::Pace;
 use super::receiver::{Jwks, LOGOUT_PATH, Ledger, Receivers, Relying};
 use crate::channel::Channels;
@@ -27,11 +28,12 @@ const NO_NAME_SERVER: ([u8; 4], u16) = ([127, 0, 0, 1], 9);
 
 pub(super) struct Stage {
     receivers: Receivers,
+    mail: MailStage,
     subsystem: Running,
 }
 
 impl Stage {
-    /// Starts the receivers, registers their clients and starts the subsystem.
+    /// Starts the receivers, registers their clients, starts the mailbox and the subsystem.
     pub(super) async fn set(
         database: &PgConnectOptions,
         connection: &mut PgConnection,
@@ -65,14 +67,20 @@ impl Stage {
             ..HttpsConfig::default()
         })?;
         let channel = BackchannelLogout::new(Arc::new(ReferenceDirectory), client, ISSUER.into(), keys);
-        let channels = Channels::new(vec![Arc::new(channel)])?;
+        let mail = MailStage::set(database, &authority, pace).await?;
+        let [email, announcement] = mail.channels();
+        let channels = Channels::new(vec![Arc::new(channel), email, announcement])?;
         let config = SubsystemConfig { engine: pace.engine(), ..SubsystemConfig::default() };
         let subsystem = Running(Subsystem::spawn(database.clone(), channels, config).await?);
-        Ok(Self { receivers, subsystem })
+        Ok(Self { receivers, mail, subsystem })
     }
 
     pub(super) fn subsystem(&self) -> &Subsystem {
         &self.subsystem.0
+    }
+
+    pub(super) fn mail(&self) -> &MailStage {
+        &self.mail
     }
 
     pub(super) fn ledger(&self) -> &Ledger {
