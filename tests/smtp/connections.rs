@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use hickory_resolver::proto::rr::RecordType;
 use postrider::mail::smtp::{Relay, Smtp};
-use postrider_actors::{Outcome, Reason, ReplyCode};
+use postrider_actors::{Outcome, Reason};
 use tokio::task::JoinSet;
 
-use crate::mail::{message, message_to};
+use crate::mail::{code, message, message_to};
 use crate::outbound::{Ca, Dns, Found, vacant};
 use crate::script::{Act, Point, Script, Server, config, say};
 use crate::tls::Trusted;
@@ -133,10 +133,9 @@ async fn a_kept_connection_that_stalls_at_rset_is_replaced_within_the_attempt() 
 /// Once: a fresh connection that ends the same way is the attempt's end.
 #[tokio::test]
 async fn a_fresh_connection_that_breaks_is_not_replaced() {
-    for (acts, reason) in [
-        (vec![Act::Close], Reason::Connection),
-        ([say("421 busy"), vec![Act::Close]].concat(), Reason::Code(ReplyCode::new(421).unwrap())),
-    ] {
+    for (acts, reason) in
+        [(vec![Act::Close], Reason::Connection), ([say("421 busy"), vec![Act::Close]].concat(), code(421))]
+    {
         for point in [Point::Mail, Point::Rcpt] {
             let server = Server::like(Script::clear().on(point, acts.clone())).await;
             let smtp = Smtp::new(server.config()).unwrap();
@@ -152,7 +151,7 @@ async fn smtp_message_41_a_refusal_leaves_the_connection_usable() {
     for point in [Point::Mail, Point::Rcpt, Point::Data, Point::DataEnd] {
         let server = Server::like(Script::clear().nth(point, 0, say("550 no"))).await;
         let smtp = Smtp::new(server.config()).unwrap();
-        let refused = Outcome::failed(Reason::Code(ReplyCode::new(550).unwrap()));
+        let refused = Outcome::failed(code(550));
         assert_eq!(smtp.send(&message()).await, refused, "{point:?}");
         assert_eq!(smtp.send(&message()).await, Outcome::Succeeded, "{point:?}");
         let verbs = server.log().only().verbs();
