@@ -57,8 +57,8 @@ lint:
 	@# The engine knows no database, no HTTP and no mail.
 	@if $(CARGO) tree $(CARGO_FLAGS) -p postrider-actors -e normal --prefix none | grep -E '^(sqlx|hyper|axum|rustls)'; then \
 		echo "postrider-actors must not depend on these" >&2; exit 1; fi
-	@for script in scripts/*.sh .ci/run; do bash -n "$$script" || exit 1; done
-	@if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh .ci/run; fi
+	@for script in scripts/*.sh tests/interop/*.sh .ci/run; do bash -n "$$script" || exit 1; done
+	@if command -v shellcheck >/dev/null; then shellcheck scripts/*.sh tests/interop/*.sh .ci/run; fi
 	@if [ -f deny.toml ] && command -v cargo-deny >/dev/null; then $(CARGO) deny --offline check bans licenses sources; fi
 
 clean:

@@ -4,6 +4,7 @@
 # password); never starts a server, nor sets one up. Does nothing, quickly, if all is there.
 set -euo pipefail
 scripts=$(dirname "$0")
+# shellcheck source=scripts/apt.sh
 . "$scripts/apt.sh"
 
 have_compiler() { command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null; }

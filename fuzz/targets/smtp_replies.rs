@@ -10,7 +10,7 @@ use postrider::mail::smtp::fuzzing::Session;
 use postrider::mail::{Draft, EmailAddress, Mailbox, Message, compose};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex, split};
 
-static SESSION: LazyLock<Session> = LazyLock::new(|| Session::new().expect("the platform has roots"));
+static SESSION: LazyLock<Session> = LazyLock::new(|| Session::new().expect("nothing can be missing"));
 
 static MESSAGE: LazyLock<Message> = LazyLock::new(|| {
     let address = |text| EmailAddress::parse(text).expect("an address");

@@ -4,5 +4,6 @@
 -- Hosts queue behind this lock while it is waited for: rather fail, and be run again, than hold them up.
 set local lock_timeout = '5s';
 
--- Not led by the channel: what asks for a channel and a status would then be planned with it, and walk the whole channel.
-create index deliveries_by_owner on postrider.deliveries (owner, channel, subject);
+-- Of unordered deliveries alone: an index of all would at times be chosen for what asks for a channel and a status, which
+-- then walks the whole channel.
+create index deliveries_by_owner on postrider.deliveries (channel, owner, subject) where ordering_key is null;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection, PgConnection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::arguments::Global;
@@ -26,8 +26,10 @@ pub(super) enum Patience {
 /// Connects to a session that lasts, however far this comes, within `--database-timeout`.
 pub(super) async fn connect(database: &Database, global: &Global, patience: Patience) -> Result<PgConnection, Failure> {
     let deadline = Instant::now() + global.database_timeout;
+    // Whoever waits for a command sees that it is slow; a statement's text is of no use to them.
+    let options = database.options.clone().disable_statement_logging();
     let again = patience == Patience::UntilTimeout || database.is_private();
-    attempt_until(&database.options, deadline, again).await.map_err(|error| {
+    attempt_until(&options, deadline, again).await.map_err(|error| {
         if let Some(SessionError::Pooler(error)) = &error {
             return pooler_failure(database, error);
         }

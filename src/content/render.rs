@@ -6,7 +6,7 @@ use handlebars::{Handlebars, html_escape, no_escape};
 use serde_json::{Map, Value, json};
 
 use super::error::{RenderError, TemplateError};
-use super::facts::{Facts, Twin, is_link};
+use super::facts::{Twin, is_link};
 use super::templates::{Parsed, Sources, embedded, file};
 use super::{Content, check, harmless, wrap};
 
@@ -101,21 +101,16 @@ impl Renderer {
         let fill = |registry: &Handlebars<'_>, template: &str, values: &Map<String, Value>| {
             registry.render(template, values).map_err(|_| RenderError::Template { content: name })
         };
-        let values = self.values(&facts, Twin::Text)?;
+        let mut letter = json!({ "service": self.service, "home": self.home });
+        let mut values = facts.values(Twin::Text)?;
+        values.insert(LETTER.to_owned(), letter.clone());
         let subject = harmless::word(&fill(&self.text, &subject_of(name), &values)?);
         let text = wrap::wrap(&fill(&self.text, name, &values)?);
-        let mut values = self.values(&facts, Twin::Html)?;
-        if let Some(letter) = values.get_mut(LETTER) {
-            letter["subject"] = json!(subject);
-        }
+        letter["subject"] = json!(subject);
+        let mut values = facts.values(Twin::Html)?;
+        values.insert(LETTER.to_owned(), letter);
         let html = fill(&self.html, name, &values)?;
         Ok(Rendered { subject, text, html })
-    }
-
-    fn values(&self, facts: &Facts, twin: Twin) -> Result<Map<String, Value>, RenderError> {
-        let mut values = facts.values(twin)?;
-        values.insert(LETTER.to_owned(), json!({ "service": self.service, "home": self.home }));
-        Ok(values)
     }
 }
 
@@ -131,4 +126,36 @@ fn registry(escape: fn(&str) -> String) -> Handlebars<'static> {
     registry.set_strict_mode(true);
     registry.register_escape_fn(escape);
     registry
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The renderer with the text of an alert replaced.
+    fn with_alert(text: &str) -> Result<Renderer, TemplateError> {
+        let mut sources = embedded();
+        sources.contents.iter_mut().filter(|source| source.name == "alert").for_each(|source| source.text = Some(text));
+        Renderer::with(&Letterhead { service: "S".into(), home: "https://a.example/".into() }, &sources)
+    }
+
+    const BODY: &str =
+        "\n\n{{#> layout reason=\"x\"}}{{title}}{{text}}{{page}}{{#if alerts}}{{alerts}}{{/if}}{{/layout}}";
+
+    #[test]
+    fn whatever_its_template_says_a_subject_is_one_line() {
+        let renderer = with_alert(&format!("Subject: {{{{text}}}}{BODY}")).unwrap();
+        let alert = Content::samples().into_iter().find(|sample| sample.name() == "alert").unwrap();
+        let rendered = renderer.render(&alert).unwrap();
+        assert!(rendered.subject.ends_with(" that you do not know.") && !rendered.subject.contains('\n'));
+    }
+
+    #[test]
+    fn a_renderer_with_a_template_that_does_not_fit_is_never_made() {
+        let unescaped = with_alert(&format!("Subject: {{{{{{title}}}}}}{BODY}")).unwrap_err();
+        assert_eq!(unescaped.to_string(), "alert.txt (subject) says title unescaped");
+        let left_out = with_alert(&format!("Subject: x{}", BODY.replace("{{page}}", ""))).unwrap_err();
+        assert_eq!(left_out.to_string(), "alert.txt leaves out page");
+    }
 }

@@ -32,6 +32,7 @@ struct State {
     login: Mutex<String>,
     connections: AtomicUsize,
     down: AtomicBool,
+    answers_to_lose: AtomicUsize,
     changed: Notify,
 }
 
@@ -43,6 +44,11 @@ struct Refusal {
 }
 
 impl State {
+    fn loses_an_answer(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.answers_to_lose.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok()
+    }
+
     fn received(&self) -> MutexGuard<'_, Vec<Received>> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,6 +137,11 @@ impl Mailbox {
         self.state.changed.notified().await;
     }
 
+    /// Takes the next `messages`, but hangs up instead of saying so.
+    pub fn lose_answers(&self, messages: usize) {
+        self.state.answers_to_lose.store(messages, Ordering::SeqCst);
+    }
+
     /// Closes every connection as soon as it is made or says something, or serves again.
     pub fn set_down(&self, down: bool) {
         self.state.down.store(down, Ordering::SeqCst);
@@ -206,6 +217,9 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, state: &State, conne
                 say(&mut stream, "354 go on").await?;
                 let bytes = read_message(&mut stream).await?;
                 state.keep(Received { from, to, bytes, connection });
+                if state.loses_an_answer() {
+                    return Ok(());
+                }
                 say(&mut stream, "250 2.0.0 kept").await?;
             }
             "RSET" | "NOOP" => {

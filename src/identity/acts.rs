@@ -13,8 +13,6 @@ pub enum Missing {
     Address,
     /// No such recovery, or it was used, cancelled or has expired.
     Recovery,
-    /// No such notification.
-    Notification,
     /// No such announcement.
     Announcement,
     /// No link has this token any more.
@@ -27,7 +25,6 @@ impl std::fmt::Display for Missing {
             Self::Account => "account",
             Self::Address => "address",
             Self::Recovery => "recovery",
-            Self::Notification => "notification",
             Self::Announcement => "announcement",
             Self::Link => "link",
         })

@@ -1,10 +1,10 @@
 //! Purging an account.
 
-use postrider_actors::ChannelName;
 use sqlx::PgConnection;
 
 use super::AccountId;
 use super::sessions::{RevokeError, Revoked, RevokedBy, Sessions, revoke_sessions};
+use crate::channels::Announcement;
 use crate::queue::delete_of_owner;
 use crate::recorder::Recorder;
 
@@ -29,12 +29,7 @@ pub async fn delete_account(
         .await?;
     let which = Sessions::OfAccount(account);
     let revoked = revoke_sessions(&mut *connection, recorder, which, RevokedBy::AccountDeleted).await?;
-    delete_of_owner(&mut *connection, &announcements(), &account.to_string()).await?;
+    delete_of_owner(&mut *connection, &Announcement::channel_name(), &account.to_string()).await?;
     sqlx::query("delete from postrider_identity.accounts where id = $1").bind(account).execute(connection).await?;
     Ok(revoked)
-}
-
-#[allow(clippy::expect_used)] // a constant that tests read
-fn announcements() -> ChannelName {
-    "announcement".parse().expect("a well-formed name")
 }

@@ -59,7 +59,7 @@ async fn timing_that_cannot_hold_is_refused_with_both_settings() {
         (&["--shutdown-deadline", "9s"], &["shutdown deadline (9s)", "send timeout (10s)", "--shutdown-deadline"]),
         (&["--backoff-cap", "2h"], &["backoff cap (7200s)", "MAX_AGE of channel backchannel_logout", "--backoff-cap"]),
         (&["--poll-interval", "0s"], &["poll interval must be longer than zero"]),
-        (&["--actors-pool-size", "4"], &["pool size (4)", "at least 5", "--actors-pool-size"]),
+        (&["--actors-pool-size", "8"], &["pool size (8)", "at least 9", "--actors-pool-size"]),
     ];
     for (flags, words) in cases {
         let all = [&["--issuer", "https://id.example", "--signing-key", &key][..], flags].concat();
@@ -74,6 +74,43 @@ async fn timing_that_cannot_hold_is_refused_with_both_settings() {
     ] {
         let all = [&["--issuer", "https://id.example", "--signing-key", &key][..], &flags].concat();
         refused(&all, 2, &words).await;
+    }
+}
+
+#[tokio::test]
+async fn what_no_mail_can_be_sent_with_is_named_and_no_password_repeated() {
+    let scratch = Scratch::new();
+    let key = key(&scratch).await;
+    let link = scratch.arg("link.key");
+    run(&["keys", "generate-link-key", &link]).await.ok();
+    let usual = ["--issuer", "https://id.example", "--signing-key", &key];
+    let relay = ["--smtp-url", "smtps://mailer:hunter2@relay.example"];
+    let links = ["--link-key", &link];
+    let absent = scratch.arg("absent");
+    let cases: [(&[&[&str]], &[&str]); 11] = [
+        (&[&relay], &["--link-key (POSTRIDER_LINK_KEYS)", "postrider keys generate-link-key"]),
+        (&[&relay, &["--link-key", &absent]], &["--link-key (POSTRIDER_LINK_KEYS)", "absent"]),
+        (
+            &[&["--smtp-url", "http://u:hunter2@relay.example"], &links],
+            &["--smtp-url (POSTRIDER_SMTP_URLS) number 1", "scheme"],
+        ),
+        (&[&relay, &["--smtp-url", "smtp://u:hunter2@"], &links], &["--smtp-url (POSTRIDER_SMTP_URLS) number 2"]),
+        (&[&["--smtp-url", "smtp+plain://192.0.2.1"], &links], &["smtp+plain", "this machine"]),
+        (&[&["--smtp-url", "smtp+plain://u:hunter2@192.0.2.1", "--allow-plain-smtp-to-any-host"], &links], &["login"]),
+        (&[&relay, &links, &["--mail-from", "a b@id.example"]], &["--mail-from (POSTRIDER_MAIL_FROM)"]),
+        (&[&relay, &links, &["--smtp-helo", "a\r\nb"]], &["helo"]),
+        (&[&["--pages", "http://id.example"]], &["--pages (POSTRIDER_PAGES)", "https"]),
+        (&[&["--alerts-page", "alerts"]], &["--alerts-page (POSTRIDER_ALERTS_PAGE)"]),
+        (
+            &[&relay, &links, &["--dkim-key", &absent, "--dkim-selector", "s"]],
+            &["--dkim-key (POSTRIDER_DKIM_KEY)", "absent"],
+        ),
+    ];
+    for (flags, words) in cases {
+        let all = [&usual[..], &flags.concat()].concat();
+        let done = run(&[&["serve", "--listen", "127.0.0.1:0"], &all[..]].concat()).await.failed(2, words);
+        assert!(!done.stderr.contains("hunter2"), "{}", done.stderr);
+        refused(&all, 2, words).await;
     }
 }
 

@@ -8,7 +8,8 @@ use crate::program::run;
 async fn every_flag_and_variable_is_documented_and_none_that_is_not_there() {
     let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md")).unwrap();
     let mut helps = String::new();
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 13] = [
+        &["announce"],
         &["audit"],
         &["demo"],
         &["migrate"],
@@ -18,6 +19,8 @@ async fn every_flag_and_variable_is_documented_and_none_that_is_not_there() {
         &["deliveries", "retry"],
         &["deliveries", "cancel"],
         &["keys", "generate"],
+        &["keys", "generate-link-key"],
+        &["mail", "preview"],
         &["keys", "jwks"],
     ];
     for command in commands {

@@ -1,12 +1,14 @@
 //! The `postrider` program, run as operators run it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod announce;
 mod audit;
 mod bad_settings;
 #[path = "../outbound/support/ca.rs"]
 mod ca;
 mod deliveries;
 mod docs;
+mod email;
 mod exit_codes;
 mod keys;
 mod mail;

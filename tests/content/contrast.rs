@@ -84,7 +84,7 @@ fn classes(element: &Element) -> impl Iterator<Item = &str> {
 
 fn style(element: &Element, property: &str) -> Option<String> {
     let declarations = element.attributes.get("style")?.split(';').filter_map(|one| one.split_once(':'));
-    declarations.filter(|(name, _)| *name == property).map(|(_, value)| value.to_owned()).last()
+    declarations.filter(|(name, _)| *name == property).map(|(_, value)| value.to_owned()).next_back()
 }
 
 fn dark_rules(style: &str) -> Vec<Rule<'_>> {

@@ -68,9 +68,10 @@ fn prose_is_wrapped_and_links_stand_alone() {
         for line in lines.iter().filter(|line| !line.starts_with("https://")) {
             assert!(line.chars().count() <= 72, "{name}: {line}");
         }
-        let own = |line: &&str| line.starts_with("https://");
-        for at in (0..lines.len()).filter(|at| own(&lines[*at]) && !lines[*at].starts_with("https://status.")) {
-            assert_eq!((lines[at - 1], lines.get(at + 1).copied().unwrap_or("")), ("", ""), "{name}: {}", lines[at]);
+        for url in urls(&rendered.text).into_iter().filter(|url| !url.starts_with("https://status.")) {
+            let alone = |at: &usize| lines[*at] == url && lines[at - 1].is_empty();
+            let at = (1..lines.len()).find(alone).unwrap_or_else(|| panic!("{name}: {url} does not stand alone"));
+            assert_eq!(lines.get(at + 1).copied().unwrap_or_default(), "", "{name}: {url}");
         }
         assert!(!rendered.text.contains("\n\n\n") && !rendered.text.contains(" \n"), "{name}");
     }

@@ -1,7 +1,7 @@
 //! A database, a local mailbox, and the mail channels over a directory.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use postrider::channels::{Announcement, Email};
@@ -26,6 +26,7 @@ pub struct World {
     pub mailbox: Mailbox,
     pub links: Links,
     directory: Arc<dyn Directory>,
+    channels: OnceLock<Channels>,
 }
 
 /// A key of these bytes.
@@ -41,7 +42,7 @@ impl World {
     pub async fn new(directory: Arc<dyn Directory>) -> Self {
         let links = Links { pages: Pages::new(PAGES).unwrap(), keys: keys(&[1]) };
         let (database, mailbox) = (support::database().await, Mailbox::start(None).await.unwrap());
-        Self { database, mailbox, links, directory }
+        Self { database, mailbox, links, directory, channels: OnceLock::new() }
     }
 
     pub fn smtp(&self) -> Smtp {
@@ -65,13 +66,18 @@ impl World {
         Channels::new(channels).unwrap()
     }
 
+    /// Both mail channels, made once.
+    pub fn channels(&self) -> Channels {
+        self.channels.get_or_init(|| self.channels_with(&self.links, true)).clone()
+    }
+
     pub fn recorder(&self) -> Recorder {
-        Recorder::new(self.channels_with(&self.links, true))
+        Recorder::new(self.channels())
     }
 
     /// The subsystem with waits short enough for a test.
     pub async fn start(&self) -> Subsystem {
-        self.start_with(self.channels_with(&self.links, true)).await
+        self.start_with(self.channels()).await
     }
 
     pub async fn start_with(&self, channels: Channels) -> Subsystem {

@@ -8,6 +8,7 @@ mod directory;
 mod inboxes;
 mod link_key_files;
 mod link_tokens;
+mod look_ups;
 mod many_recipients;
 mod migration;
 mod pages;

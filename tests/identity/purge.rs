@@ -148,19 +148,19 @@ async fn purge(pool: sqlx::PgPool, recorder: Recorder, account: AccountId) {
     revoked.committed();
 }
 
-/// A session that began in the meantime would else end untold, or hold up the purge.
+/// The purge waits for it, and then finds it: else it would end untold, or hold up the purge.
 #[tokio::test]
-async fn no_session_begins_while_its_account_is_purged() {
+async fn a_session_that_begins_as_its_account_is_purged_is_revoked_with_it() {
     let world = World::new().await;
     let account = world.account("alice").await;
-    let mut purging = world.pool().begin().await.unwrap();
-    delete_account(&mut purging, &world.recorder, account).await.unwrap().committed();
-    let pool = world.pool().clone();
-    let beginning =
-        tokio::spawn(async move { create_session(&mut pool.acquire().await.unwrap(), account).await.is_ok() });
+    let mut beginning = world.pool().begin().await.unwrap();
+    let session = create_session(&mut beginning, account).await.unwrap();
+    let purging = tokio::spawn(purge(world.pool().clone(), world.recorder.clone(), account));
     world.somebody_waits().await;
-    purging.commit().await.unwrap();
-    assert!(!beginning.await.unwrap());
+    beginning.commit().await.unwrap();
+    purging.await.unwrap();
+    assert_eq!(world.events("session_revoked").await[0]["session"], session.to_string());
+    assert_eq!(world.count("postrider_identity.accounts").await, 0);
 }
 
 #[tokio::test]

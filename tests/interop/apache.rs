@@ -39,7 +39,7 @@ impl Apache {
     }
 
     /// None where the port was taken meanwhile.
-    async fn try_start(ca: &Ca, issuer: &str, algorithm: SigningAlgorithm, port: u16) -> Option<Self> {
+    pub async fn try_start(ca: &Ca, issuer: &str, algorithm: SigningAlgorithm, port: u16) -> Option<Self> {
         assert!(
             Path::new(PROGRAM).exists() && Path::new(MODULES).join("mod_auth_openidc.so").exists(),
             "Apache with mod_auth_openidc is not installed: run scripts/install-test-peers.sh"
@@ -55,7 +55,8 @@ impl Apache {
             let ended = apache.child.try_wait().unwrap();
             taken = ended.is_some() && apache.log().contains("Address already in use");
             assert!(taken || ended.is_none(), "Apache ended ({ended:?}): {}", apache.log());
-            taken || TcpStream::connect(("127.0.0.1", port)).await.is_ok()
+            // It writes its process id once the port is its own: who answers there before may be another.
+            taken || !apache.folder.read("pid").is_empty() && TcpStream::connect(("127.0.0.1", port)).await.is_ok()
         })
         .await;
         (!taken).then_some(apache)

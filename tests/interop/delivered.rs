@@ -1,8 +1,14 @@
 //! What arrives in a mailbox is what was composed, read by Python's e-mail package.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use postrider::mail::{DkimSigner, Message};
+use postrider::signing::{SigningAlgorithm, SigningKey};
 use postrider_actors::Outcome;
+use serde_json::json;
 
-use crate::reader::{Read, Reader};
+use crate::peer::Peer;
+use crate::reader::Reader;
 use crate::relay::Relaying;
 use crate::sample::{DELIVERY, LINK, Sample, address, mailbox};
 
@@ -50,11 +56,10 @@ fn difficult() -> Sample {
     }
 }
 
-async fn through_postfix(sample: &Sample) -> Read {
+async fn through_postfix(message: &Message) -> Vec<u8> {
     let relaying = Relaying::new().await;
-    assert_eq!(relaying.smtp().send(&sample.message()).await, Outcome::Succeeded);
-    let delivered = relaying.postfix.messages(&sample.to.to_string(), 1).await;
-    Reader::start().read_bytes(&delivered[0])
+    assert_eq!(relaying.smtp().send(message).await, Outcome::Succeeded);
+    relaying.postfix.messages(&message.to().to_string(), 1).await.remove(0)
 }
 
 /// A mailbox has the line ends of its system.
@@ -62,7 +67,8 @@ fn with_lf(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
-fn assert_as_composed(read: &Read, sample: &Sample) {
+fn assert_as_composed(delivered: &[u8], sample: &Sample) {
+    let read = Reader::start().read_bytes(delivered);
     let mut names: Vec<String> = read.headers.iter().map(|(name, _)| name.to_lowercase()).collect();
     names.retain(|name| !TRACE.contains(&name.as_str()));
     names.sort();
@@ -98,11 +104,30 @@ async fn c21_a_difficult_message_arrives_as_it_was_composed_with_no_header_doubl
     let sample = difficult();
     let wire = String::from_utf8(sample.message().bytes().to_vec()).unwrap();
     assert!(wire.contains("\r\n..\r\n"), "such lines are stuffed on their way: {wire}");
-    assert_as_composed(&through_postfix(&sample).await, &sample);
+    assert_as_composed(&through_postfix(&sample.message()).await, &sample);
 }
 
 #[tokio::test]
 async fn c20_a_message_to_a_local_part_that_is_not_ascii_arrives_as_it_was_composed() {
     let sample = Sample { to: address("björn.ünal@mail.test"), ..difficult() };
-    assert_as_composed(&through_postfix(&sample).await, &sample);
+    assert_as_composed(&through_postfix(&sample.message()).await, &sample);
+}
+
+#[tokio::test]
+async fn a_dkim_signature_still_verifies_in_the_mailbox() {
+    let mut verifier = Peer::start("verify_dkim.py");
+    for algorithm in [SigningAlgorithm::Rs256, SigningAlgorithm::EdDsa] {
+        let key = SigningKey::generate(algorithm).unwrap();
+        let private_key = key.to_pkcs8_pem().unwrap();
+        let signer = DkimSigner::new("id.example.com", "s1", key).unwrap();
+        let delivered = through_postfix(&signer.sign(difficult().message()).unwrap()).await;
+        let mut verify = |message: &[u8]| {
+            let (message, name) = (STANDARD.encode(message), signer.record_name());
+            verifier.ask(&json!({ "message": message, "private_key": &*private_key, "name": name }))
+        };
+        let verdict = verify(&delivered);
+        assert_eq!(verdict["valid"], true, "{algorithm}: {verdict}");
+        let changed = String::from_utf8(delivered).unwrap().replace(".hidden", ".Hidden");
+        assert_eq!(verify(changed.as_bytes())["valid"], false, "{algorithm}");
+    }
 }

@@ -1,9 +1,11 @@
 //! What a server needs of the machine: a folder, a port, and another user than root.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use crate::receivers::Ca;
 
@@ -69,7 +71,34 @@ pub fn certificate_file(ca: &Ca, names: &[&str]) -> String {
     pem::encode_many(&[key, certificate])
 }
 
-/// A loopback port that was free a moment ago. Whoever starts a server on it tries another where it was taken since.
+/// A loopback port that was free a moment ago, and another at each call. Whoever starts a server on it tries again where
+/// it was taken since.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    loop {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        if GIVEN.lock().unwrap().insert(port) {
+            return port;
+        }
+    }
+}
+
+/// Whether a process has ended, noted by its parent or not.
+pub fn has_ended(process: i32) -> bool {
+    state_and_group(&Path::new("/proc").join(process.to_string())).is_none_or(|(state, _)| state == "Z")
+}
+
+/// Whether every process of a group has.
+pub fn group_has_ended(leader: i32) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|process| state_and_group(&process.path()))
+        .all(|(state, group)| group != leader.to_string() || state == "Z")
+}
+
+/// proc(5): the name in parentheses, state, parent, group.
+fn state_and_group(process: &Path) -> Option<(String, String)> {
+    let stat = fs::read_to_string(process.join("stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.to_owned(), fields.nth(1)?.to_owned()))
 }

@@ -6,11 +6,15 @@ mod browser;
 mod delivered;
 mod harness;
 mod host;
+mod mailing;
 mod postfix;
 mod provider;
 mod relay;
 mod relying_party;
 
+#[allow(dead_code)]
+#[path = "../email/world.rs"]
+mod email_world;
 #[path = "../support/peer.rs"]
 mod peer;
 #[allow(dead_code)]

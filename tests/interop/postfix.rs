@@ -9,18 +9,19 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::host::{Folder, certificate_file, common_user, free_port, is_root};
+use crate::host::{Folder, certificate_file, common_user, free_port, has_ended, is_root};
 use crate::receivers::Ca;
 use crate::support::eventually;
 
 pub const USER: &str = "postrider";
 pub const PASSWORD: &str = "correct horse: 50% staple/@";
 /// Mailboxes by address, and their folders.
-const MAILBOXES: [(&str, &str); 4] = [
+const MAILBOXES: [(&str, &str); 5] = [
     ("someone@mail.test", "someone"),
     ("later@mail.test", "later"),
     ("björn.ünal@mail.test", "björn"),
     ("someone@xn--bcher-kva.test", "books"),
+    ("@club.test", "club"), // whoever it is there
 ];
 /// What the smaller relays take.
 pub const SMALL_BYTES: usize = 4096;
@@ -45,34 +46,40 @@ pub struct Ports {
     pub impatient: u16,
 }
 
+impl Ports {
+    pub fn free() -> Self {
+        Self {
+            starttls: free_port(),
+            implicit: free_port(),
+            small: free_port(),
+            bare: free_port(),
+            impatient: free_port(),
+        }
+    }
+}
+
 /// Ends with the value, or with the test's process.
 pub struct Postfix {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     folder: Folder,
+    master: i32,
     pub ports: Ports,
 }
 
 impl Postfix {
     pub async fn start(ca: &Ca) -> Self {
         for _ in 0..CLAIMED_PORTS {
-            let ports = Ports {
-                starttls: free_port(),
-                implicit: free_port(),
-                small: free_port(),
-                bare: free_port(),
-                impatient: free_port(),
-            };
-            if let Some(postfix) = Self::try_start(ca, ports).await {
+            if let Some(postfix) = Self::try_start(ca, Ports::free()).await {
                 return postfix;
             }
         }
-        panic!("no ports for Postfix stayed free");
+        panic!("Postfix ended {CLAIMED_PORTS} times as it started: no ports stayed free?");
     }
 
     /// None where a port was taken meanwhile.
-    async fn try_start(ca: &Ca, ports: Ports) -> Option<Self> {
+    pub async fn try_start(ca: &Ca, ports: Ports) -> Option<Self> {
         assert!(
             Path::new(DAEMONS).join("master").exists() && Path::new("/usr/sbin/saslpasswd2").exists(),
             "Postfix with Cyrus SASL is not installed: run scripts/install-test-peers.sh"
@@ -81,7 +88,7 @@ impl Postfix {
         configure(&folder, ca, ports);
         let mut child = spawn(&folder);
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        let mut postfix = Self { child, input, output, folder, ports };
+        let mut postfix = Self { child, input, output, folder, master: 0, ports };
         postfix.await_start().await.then_some(postfix)
     }
 
@@ -95,14 +102,18 @@ impl Postfix {
     async fn await_start(&mut self) -> bool {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap(); // a second at most: until its accounts are made
-        assert_eq!(line, "started\n", "{NEEDS_ROOT}: {}", self.log());
-        let mut taken = false;
+        let started = line.trim_end().strip_prefix("started ").and_then(|master| master.parse().ok());
+        self.master = started.unwrap_or_else(|| panic!("{NEEDS_ROOT}: {}", self.log()));
+        let mut ended = false;
         eventually(SOON, "Postfix greets", async || {
-            taken = self.log().contains("Address already in use");
-            taken || greets(self.ports.starttls).await
+            // Its master keeps to itself why. It says that it started once the ports are its own: who greets before may
+            // be another.
+            ended = has_ended(self.master);
+            let has_started = self.log().contains(&format!("master[{}]: daemon started", self.master));
+            ended || has_started && greets(self.ports.starttls).await
         })
         .await;
-        !taken
+        !ended
     }
 
     /// What it said so far.
@@ -115,9 +126,9 @@ impl Postfix {
         self.folder.path()
     }
 
-    /// The process that all others are children of.
-    pub fn master(&self) -> u32 {
-        self.folder.read("queue/pid/master.pid").trim().parse().unwrap()
+    /// The process that all others are children of, and the leader of their group.
+    pub const fn master(&self) -> i32 {
+        self.master
     }
 
     /// Closes what the end of this process would close.
@@ -211,7 +222,7 @@ in_flow_delay = 0
 default_transport = error:nothing leaves
 relay_transport = error:nothing leaves
 local_transport = error:nothing is local
-virtual_mailbox_domains = mail.test, xn--bcher-kva.test
+virtual_mailbox_domains = mail.test, club.test, xn--bcher-kva.test
 virtual_mailbox_base = {folder}/mail
 virtual_mailbox_maps = texthash:{folder}/conf/mailboxes
 virtual_minimum_uid = 1
@@ -236,7 +247,7 @@ fn master_cf(ports: Ports) -> String {
 127.0.0.1:{implicit} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_tls_wrappermode=yes -o smtpd_sasl_path=login
 127.0.0.1:{small} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES}
 127.0.0.1:{bare} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o message_size_limit={SMALL_BYTES} -o smtpd_discard_ehlo_keywords=size,smtputf8
-127.0.0.1:{impatient} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_timeout=2s
+127.0.0.1:{impatient} inet n - n - - smtpd -o smtpd_tls_security_level=encrypt -o smtpd_timeout=4s
 postlog unix-dgram n - n - 1 postlogd
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr

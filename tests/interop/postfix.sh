@@ -1,17 +1,22 @@
 #!/bin/sh
-# postfix.sh FOLDER USER PASSWORD DOMAIN READER: runs the Postfix that is configured in FOLDER/conf, as root, until the end
-# of its input, and then takes FOLDER away. A line "restart" restarts it; each start is answered with a line "started".
-# Whoever holds the other end of the input may die as it likes: nothing is left. READER owns the mail.
+# postfix.sh FOLDER USER PASSWORD DOMAIN READER: runs the Postfix that is configured in FOLDER/conf, as root, until the
+# end of its input, and then takes FOLDER away. A line "restart" restarts it; each start is answered with a line
+# "started" and a process id. Whoever holds the other end of the input may die as it likes: nothing is left. READER owns
+# the mail.
 set -eu
 folder=$1 user=$2 password=$3 domain=$4 reader=$5
 master=/usr/lib/postfix/sbin/master
 
-# Its daemons, which are in its process group, hold its ports a little longer.
+# Whether a process of the group is left that has not ended; one that nobody has taken note of yet has.
+is_left() {
+    cat /proc/[0-9]*/stat 2>/dev/null | awk -v group="$1" '$5 == group && $3 != "Z" { left = 1 } END { exit !left }'
+}
+# Its daemons hold its ports a little longer.
 stop() {
     kill -TERM "$running" 2>/dev/null || true
     wait "$running" 2>/dev/null || true
     tries=0
-    while kill -0 -- "-$running" 2>/dev/null && [ "$tries" -lt 250 ]; do
+    while is_left "$running" && [ "$tries" -lt 250 ]; do
         tries=$((tries + 1))
         sleep 0.02
     done
@@ -48,10 +53,13 @@ printf '%s' "$password" | saslpasswd2 -p -c -f "$folder/conf/sasl/sasldb2" -u "$
 chgrp postfix "$folder/conf/sasl/sasldb2"
 chmod 640 "$folder/conf/sasl/sasldb2"
 
+# Postfix waits a second or two before it reads a file that was written just now, as it may be half written.
+find "$folder/conf" -type f -exec touch -d '1 minute ago' {} +
+
 start() {
     "$master" -c "$folder/conf" -s <&- >/dev/null 2>>"$folder/stderr" &
     running=$!
-    echo started
+    echo "started $running"
 }
 start
 while read -r line; do

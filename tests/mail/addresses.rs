@@ -37,7 +37,7 @@ const TAKEN: [(&str, &str); 27] = [
     ("user@3com.example", "user@3com.example"),
 ];
 
-const REFUSED: [(&str, AddressError); 67] = [
+const REFUSED: [(&str, AddressError); 69] = [
     ("", Syntax),
     ("@", Syntax),
     ("a", Syntax),
@@ -71,6 +71,8 @@ const REFUSED: [(&str, AddressError); 67] = [
     ("mailto:a@c.example", LocalPart),
     ("Ada <a@c.example>", Character),
     ("<a@c.example>", Character),
+    ("a<@c.example", Character),
+    ("\"a<b\"@c.example", Character),
     ("a>@c.example", Character),
     ("\"a>b\"@c.example", Character),
     ("\"a\\>b\"@c.example", Character),

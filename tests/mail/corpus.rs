@@ -8,7 +8,13 @@ use crate::sample::{LINK, Sample, address};
 pub fn corpus() -> Vec<Message> {
     let long_word = "w".repeat(2_000);
     let long_text = "lorem ipsum dolor sit amet ".repeat(80);
-    let mut samples = vec![Sample::default(), Sample::rich(), Sample::with_link(LINK), Sample::subject("")];
+    let mut samples = vec![
+        Sample::subject(&"p".repeat(300)),
+        Sample::default(),
+        Sample::rich(),
+        Sample::with_link(LINK),
+        Sample::subject(""),
+    ];
     samples.extend(
         [long_word.as_str(), long_text.trim_end(), &"é".repeat(1_000), " a  b ", "a\u{2003}b"].map(Sample::subject),
     );

@@ -78,6 +78,8 @@ pub(super) struct MailArguments {
 pub(super) struct MailPlan {
     pub(super) channels: [Arc<dyn Channel>; 2],
     pub(super) link_keys: Option<LinkKeys>,
+    /// Where mail goes, for people.
+    pub(super) told: String,
 }
 
 impl MailPlan {
@@ -112,16 +114,38 @@ impl MailPlan {
         let directory = Arc::new(ReferenceDirectory);
         let email = Email::new(directory.clone(), links.clone(), mailer()?);
         let announcement = Announcement::new(directory, links, mailer()?);
-        Ok(Self { channels: [Arc::new(email), Arc::new(announcement)], link_keys })
+        let channels: [Arc<dyn Channel>; 2] = [Arc::new(email), Arc::new(announcement)];
+        Ok(Self { channels, link_keys, told: mail.told(&from)? })
     }
 }
 
 impl MailArguments {
     fn from(&self, host: &str) -> Result<Mailbox, Failure> {
-        let text = self.mail_from.clone().unwrap_or_else(|| format!("no-reply@{host}"));
+        let default = || match self.smtp_urls.is_empty() {
+            // Nothing is sent, whatever the issuer's host is.
+            true => "no-reply@not-configured.invalid".to_owned(),
+            false => format!("no-reply@{host}"),
+        };
+        let text = self.mail_from.clone().unwrap_or_else(default);
         let address = EmailAddress::parse(&text)
             .map_err(|error| refused(format!("--mail-from (POSTRIDER_MAIL_FROM) {text:?} is no address"), &error))?;
         Ok(Mailbox { name: self.service_name.clone(), address })
+    }
+
+    fn relays(&self) -> Result<Vec<Relay>, Failure> {
+        let relays = self.smtp_urls.iter().enumerate().map(|(index, url)| {
+            let what = format!("--smtp-url (POSTRIDER_SMTP_URLS) number {}", index + 1);
+            Relay::parse(url).map_err(|error| refused(what, &error))
+        });
+        relays.collect()
+    }
+
+    fn told(&self, from: &Mailbox) -> Result<String, Failure> {
+        let relays: Vec<String> = self.relays()?.iter().map(Relay::to_string).collect();
+        if relays.is_empty() {
+            return Ok("e-mail is dropped: no relay is named with --smtp-url".to_owned());
+        }
+        Ok(format!("e-mail from {} through {}", from.address, relays.join(", else ")))
     }
 
     /// Needed where anything is sent.
@@ -157,13 +181,8 @@ impl MailArguments {
         if self.smtp_urls.is_empty() {
             return Ok(None);
         }
-        let relays = self.smtp_urls.iter().enumerate().map(|(index, url)| {
-            let number = index + 1;
-            Relay::parse(url)
-                .map_err(|error| refused(format!("--smtp-url (POSTRIDER_SMTP_URLS) number {number}"), &error))
-        });
         let helo = self.smtp_helo.clone().unwrap_or_else(|| from.address.domain().to_owned());
-        let mut config = SmtpConfig::new(relays.collect::<Result<_, _>>()?, helo);
+        let mut config = SmtpConfig::new(self.relays()?, helo);
         config.extra_roots = arguments.extra_roots.clone();
         config.name_server = arguments.name_server;
         config.allow_plain_to_any_host = self.allow_plain_smtp_to_any_host;

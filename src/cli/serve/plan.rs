@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) keys: SigningKeys,
     /// There are some where e-mail can be sent.
     pub(super) link_keys: Option<LinkKeys>,
+    /// Where mail goes, for people.
+    pub(super) mail: String,
 }
 
 impl Plan {
@@ -38,7 +40,7 @@ impl Plan {
         channels.extend(mail.channels);
         let channels = Channels::new(channels).map_err(|error| engine::refused(&error.into()))?;
         config.prove(&channels).map_err(|error| engine::refused(&error))?;
-        Ok(Self { channels, config, keys, link_keys: mail.link_keys })
+        Ok(Self { channels, config, keys, link_keys: mail.link_keys, mail: mail.told })
     }
 }
 

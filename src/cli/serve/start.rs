@@ -33,6 +33,7 @@ pub(super) struct Running {
     pub(super) database: Database,
     keys: SigningKeys,
     channels: Vec<String>,
+    mail: String,
     listen: SocketAddr,
 }
 
@@ -44,7 +45,7 @@ pub(super) async fn start(global: &Global, arguments: &ServeArguments, plan: Pla
     }
     check(&database, global).await?;
     let metrics = super::http::install_metrics()?;
-    let Plan { channels, config, keys, link_keys } = plan;
+    let Plan { channels, config, keys, link_keys, mail } = plan;
     let queue_timeout = config.engine.queue_timeout;
     let names = channels.policies().iter().map(|policy| policy.name.to_string()).collect();
     let spawn = Subsystem::spawn(database.options.clone(), channels, config);
@@ -63,7 +64,7 @@ pub(super) async fn start(global: &Global, arguments: &ServeArguments, plan: Pla
     });
     let pages = Pages { jwks: keys.jwks().to_string(), metrics, unsubscribe };
     let server = Server::start(listener, pages, readiness.clone());
-    Ok(Running { subsystem, server, readiness, database, keys, channels: names, listen })
+    Ok(Running { subsystem, server, readiness, database, keys, channels: names, mail, listen })
 }
 
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
@@ -118,6 +119,7 @@ impl Running {
             let role = if signs { "signs" } else { "is published" };
             tell(format!("  key {} {role} ({})", key.kid(), key.algorithm()));
         }
+        tell(format!("  {}", self.mail));
         tell(format!("  listening on http://{}: /jwks.json, /metrics, /health/ready, /health/actors", self.listen));
         if !self.listen.ip().is_loopback() {
             tracing::warn!(

@@ -65,7 +65,7 @@ fn check_text(
     let scope = Field::root(facts, Twin::Text);
     walk.template(&parsed.subject, &scope)?;
     walk.template(&parsed.body, &scope)?;
-    match facts.iter().find(|fact| !walk.said.contains(fact.name)) {
+    match facts.iter().find(|fact| !walk.told.said.contains(fact.name)) {
         Some(fact) => Err(TemplateError::UnusedField { template, field: fact.name.to_owned() }),
         None => Ok(walk.included),
     }
@@ -82,7 +82,8 @@ fn check_html(
     let Some(parsed) = parsed else { return Err(TemplateError::Missing { template }) };
     let mut walk = Walk::new(Twin::Html, parts);
     walk.template(&parsed, &Field::root(facts, Twin::Html))?;
-    let is_left_out = |name, kind| !walk.said.contains(name) || (kind == Kind::Link && !walk.targets.contains(name));
+    let is_left_out =
+        |name, kind| !walk.told.said.contains(name) || (kind == Kind::Link && !walk.told.targets.contains(name));
     match facts.iter().find(|fact| is_left_out(fact.name, fact.kind)) {
         Some(fact) => Err(TemplateError::UnusedField { template, field: fact.name.to_owned() }),
         None => Ok(walk.included),

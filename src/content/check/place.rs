@@ -14,7 +14,7 @@ pub(super) enum Place {
 }
 
 /// Reads a page from its beginning.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reader {
     pub(super) place: Place,
     in_style: bool,

@@ -86,6 +86,20 @@ fn asking_for_a_field_is_not_saying_it() {
 }
 
 #[test]
+fn what_is_told_only_sometimes_is_left_out() {
+    let text = |new| replacing("alert", Twin::Text, "{{page}}", new);
+    refused(text("{{#if alerts}}{{page}}{{/if}}"), "alert.txt leaves out page");
+    refused(text("{{#unless alerts}}{{page}}{{/unless}}"), "alert.txt leaves out page");
+    text("{{#if alerts}}{{page}}{{else}}{{page}}{{/if}}").unwrap();
+    text("{{#if page}}{{page}}{{/if}}").unwrap();
+    refused(replacing("paragraphs", Twin::Html, "{{else}}{{text}}", ""), "alert.html leaves out text");
+    refused(
+        replacing("layout", Twin::Html, "{{handle}}", "{{#if letter.home}}{{else}}{{handle}}{{/if}}"),
+        "account_recovered.html leaves out handle",
+    );
+}
+
+#[test]
 fn a_page_has_each_link_both_as_a_target_and_as_a_text_that_can_be_read() {
     let hidden = replacing("link", Twin::Html, "\">{{href}}</a>", "\">here</a>");
     refused(hidden, "account_recovered.html leaves out undo");
@@ -132,6 +146,8 @@ fn in_a_tag_only_a_whole_target_is_said() {
     refused(html("<a href=\"{{page}}{{page}}\">"), "alert.html may not use page in a tag");
     refused(html("<style>p { color: {{title}} }</style>"), "alert.html may not use title in a tag");
     html("<a href=\"{{page}}\">{{title}}</a> {{title}}").unwrap();
+    let half = html("{{#if alerts}}<p {{/if}}>");
+    refused(half, "alert.html may not use a tag that begins or ends in one branch alone");
 }
 
 #[test]
@@ -167,6 +183,19 @@ fn a_content_has_a_text_and_a_page_and_a_template_has_a_content() {
     let mut sources = embedded();
     sources.parts.push(Source { name: "banner", text: Some("x"), html: None });
     refused(check(&sources), "banner.txt is of no content");
+}
+
+#[test]
+fn every_file_of_the_templates_is_part_of_the_program() {
+    let sources = embedded();
+    let twins = |source: &Source<'_>| {
+        let names = [source.text.map(|_| source.file(Twin::Text)), source.html.map(|_| source.file(Twin::Html))];
+        names.into_iter().flatten().map(|file| format!("{file}.hbs"))
+    };
+    let embedded: BTreeSet<String> = sources.contents.iter().chain(&sources.parts).flat_map(twins).collect();
+    let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/email")).unwrap();
+    let files = folder.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(embedded, files);
 }
 
 #[test]

@@ -21,14 +21,33 @@ pub(super) struct Walk<'a> {
     twin: Twin,
     parts: &'a Parts,
     reader: Reader,
-    /// Facts that are said, where people read them.
-    pub(super) said: BTreeSet<String>,
-    /// Facts that are the target of a link.
-    pub(super) targets: BTreeSet<String>,
+    /// What is said whichever way conditions go.
+    pub(super) told: Told,
     /// The files of the parts that were included.
     pub(super) included: BTreeSet<String>,
     /// Facts that are known to be there.
     guards: Vec<String>,
+}
+
+/// Facts that are told.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Told {
+    /// Where people read them.
+    pub(super) said: BTreeSet<String>,
+    /// As the target of a link.
+    pub(super) targets: BTreeSet<String>,
+}
+
+impl Told {
+    /// What is told either way, where `present` is told if a fact is there and `absent` if it is not: that fact is then
+    /// told whenever it can be.
+    fn either(present: &Self, absent: &Self, fact: Option<&String>) -> Self {
+        let either = |present: &BTreeSet<String>, absent: &BTreeSet<String>| {
+            let of_fact = fact.filter(|fact| present.contains(*fact)).into_iter();
+            present.intersection(absent).chain(of_fact).cloned().collect()
+        };
+        Self { said: either(&present.said, &absent.said), targets: either(&present.targets, &absent.targets) }
+    }
 }
 
 /// Where the walk is.
@@ -59,8 +78,8 @@ impl At<'_> {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(twin: Twin, parts: &'a Parts) -> Self {
-        let (said, targets, included) = Default::default();
-        Self { twin, parts, reader: Reader::new(), said, targets, included, guards: Vec::new() }
+        let (told, included, guards) = Default::default();
+        Self { twin, parts, reader: Reader::new(), told, included, guards }
     }
 
     pub(super) fn template(&mut self, parsed: &Parsed, scope: &Field) -> Result<(), TemplateError> {
@@ -107,8 +126,8 @@ impl<'a> Walk<'a> {
             return Err(TemplateError::Unguarded { template: at.file.to_owned(), field: path.to_owned() });
         }
         match (self.twin, self.reader.place) {
-            (Twin::Text, _) | (Twin::Html, Place::Text) => self.said.insert(field.fact.clone()),
-            (Twin::Html, Place::Target) if is_link => self.targets.insert(field.fact.clone()),
+            (Twin::Text, _) | (Twin::Html, Place::Text) => self.told.said.insert(field.fact.clone()),
+            (Twin::Html, Place::Target) if is_link => self.told.targets.insert(field.fact.clone()),
             (Twin::Html, _) => return Err(at.unsupported(format!("{path} in a tag"))),
         };
         self.reader.said();
@@ -125,33 +144,39 @@ impl<'a> Walk<'a> {
         let is_local = at.in_list && matches!(path, "@first" | "@last");
         let (template, inverse) = (helper.template.as_ref(), helper.inverse.as_ref());
         match name {
-            "if" | "unless" if is_local => {
-                self.guarded(template, None, at)?;
-                self.guarded(inverse, None, at)
-            }
-            "if" | "unless" => {
-                let fact = &at.find(path)?.fact;
-                let (present, absent) = if name == "if" { (Some(fact), None) } else { (None, Some(fact)) };
-                self.guarded(template, present, at)?;
-                self.guarded(inverse, absent, at)
-            }
+            "if" | "unless" if is_local => self.branches([(template, at), (inverse, at)], None),
+            "if" => self.branches([(template, at), (inverse, at)], Some(&at.find(path)?.fact)),
+            "unless" => self.branches([(inverse, at), (template, at)], Some(&at.find(path)?.fact)),
             "each" => {
                 let Shape::List(item) = &at.find(path)?.shape else {
                     return Err(at.unsupported(format!("each of {path}")));
                 };
-                self.guarded(template, None, At { scope: item, in_list: true, ..at })?;
-                self.guarded(inverse, None, at)
+                let inside = At { scope: item, in_list: true, ..at };
+                self.branches([(template, inside), (inverse, at)], Some(&item.fact))
             }
             _ => Err(at.unsupported(name)),
         }
     }
 
-    fn guarded(&mut self, branch: Option<&Template>, fact: Option<&String>, at: At<'_>) -> Result<(), TemplateError> {
-        let known = self.guards.len();
+    /// Goes both ways: what is rendered where a fact is there, and what is where it is not.
+    fn branches(
+        &mut self,
+        [(present, inside), (absent, at)]: [(Option<&Template>, At<'_>); 2],
+        fact: Option<&String>,
+    ) -> Result<(), TemplateError> {
+        let before = (self.told.clone(), self.reader.clone());
         self.guards.extend(fact.cloned());
-        let walked = branch.map_or(Ok(()), |branch| self.elements(branch, at));
-        self.guards.truncate(known);
-        walked
+        let walked = present.map_or(Ok(()), |present| self.elements(present, inside));
+        self.guards.truncate(self.guards.len() - usize::from(fact.is_some()));
+        walked?;
+        let (told, reader) =
+            (std::mem::replace(&mut self.told, before.0), std::mem::replace(&mut self.reader, before.1));
+        absent.map_or(Ok(()), |absent| self.elements(absent, at))?;
+        self.told = Told::either(&told, &self.told, fact);
+        if self.reader != reader {
+            return Err(at.unsupported("a tag that begins or ends in one branch alone"));
+        }
+        Ok(())
     }
 
     fn partial(&mut self, partial: &DecoratorTemplate, at: At<'_>) -> Result<(), TemplateError> {

@@ -34,7 +34,8 @@ pub(super) struct Connection {
 /// What every connection is made with.
 pub(super) struct Opener {
     pub(super) resolver: Resolver,
-    pub(super) connector: TlsConnector,
+    /// `None`: no relay wants TLS.
+    pub(super) connector: Option<TlsConnector>,
     pub(super) helo: String,
     pub(super) stages: StageTimeouts,
 }
@@ -72,8 +73,8 @@ impl Opener {
     }
 
     async fn secure(&self, relay: &Relay, tcp: TcpStream, deadline: Instant) -> Result<Box<dyn Stream>, Reason> {
-        let name = relay.server_name().ok_or(Reason::Tls)?;
-        Ok(Box::new(within(deadline, self.stages.tls, handshake(&self.connector, &name, tcp)).await?))
+        let (Some(connector), Some(name)) = (&self.connector, relay.server_name()) else { return Err(Reason::Tls) };
+        Ok(Box::new(within(deadline, self.stages.tls, handshake(connector, &name, tcp)).await?))
     }
 
     /// Reads the greeting of a new connection and says EHLO.

@@ -10,7 +10,7 @@ use super::config::{SmtpConfig, SmtpSetupError};
 use super::connection::{Connection, Opener};
 use super::judge::{Stage, judge};
 use super::pool::{Lent, Pool};
-use super::relay::Relay;
+use super::relay::{Relay, Security};
 use super::resolver::Resolver;
 use super::standing::Standing;
 use super::transaction::Refused;
@@ -41,18 +41,23 @@ enum Tried {
 }
 
 impl Smtp {
-    /// Checks the settings and reads the roots and the name servers.
+    /// Checks the settings, and reads the roots and the name servers where a relay needs them.
     ///
     /// # Errors
     /// [`SmtpSetupError`], which names the setting.
     pub fn new(config: SmtpConfig) -> Result<Self, SmtpSetupError> {
         config.check()?;
-        let tls = tls::client_config(config.extra_roots.as_deref())?;
+        let wants_tls = config.relays.iter().any(|relay| relay.security() != Security::Plain);
+        let tls = if wants_tls || config.extra_roots.is_some() {
+            Some(tls::client_config(config.extra_roots.as_deref())?)
+        } else {
+            None
+        };
         let resolver = Resolver::new(config.name_server, &config.relays)
             .map_err(|source| SmtpSetupError::Resolver { source: Box::new(source) })?;
         let opener = Opener {
             resolver,
-            connector: TlsConnector::from(Arc::new(tls)),
+            connector: tls.map(|tls| TlsConnector::from(Arc::new(tls))),
             helo: config.helo,
             stages: config.stage_timeouts,
         };
@@ -97,7 +102,7 @@ impl Smtp {
         }
         match (unusable, unsuited) {
             (None, Some(reason)) => Outcome::failed(reason),
-            (reason, _) => Outcome::retry(reason.unwrap_or(Reason::Connection)),
+            (reason, _) => judge(Stage::Session, reason.unwrap_or(Reason::Connection)),
         }
     }
 
