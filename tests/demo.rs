@@ -132,8 +132,8 @@ impl Write for Heard {
     }
 }
 
-async fn cancel_at(text: &'static str) {
-    let database = support::database().await;
+/// Runs a demo until it says `text`.
+async fn cancel_at(database: &support::TestDatabase, text: &'static str) {
     let tasks = Handle::current().metrics().num_alive_tasks();
     let (options, heard) = (quick(), Arc::new(Notify::new()));
     let mut output = Heard { said: Vec::new(), text, heard: Arc::clone(&heard) };
@@ -141,17 +141,19 @@ async fn cancel_at(text: &'static str) {
         ended = run(database.options(), &options, &mut output) => panic!("{ended:?} before {text:?}"),
         () = heard.notified() => {}
     }
-    nothing_is_left(&database, tasks).await;
+    nothing_is_left(database, tasks).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_demo_that_is_cancelled_leaves_nothing_running() {
-    cancel_at("hanging reads the token").await;
+    cancel_at(&support::database().await, "hanging reads the token").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_demo_that_is_cancelled_in_its_second_act_leaves_nothing_running() {
-    cancel_at("the relay goes down").await;
+async fn a_demo_that_is_cancelled_in_its_second_act_leaves_nothing_running_and_the_next_cancels_its_mail() {
+    let database = support::database().await;
+    cancel_at(&database, "7 messages are committed and tried in vain").await;
+    cancel_at(&database, "cancelled 9 deliveries that an earlier demo left pending").await;
 }
 
 /// Takes so many lines, then breaks as a pipe does whose reader is gone.

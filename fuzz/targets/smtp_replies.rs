@@ -19,6 +19,7 @@ static MESSAGE: LazyLock<Message> = LazyLock::new(|| {
         date: chrono::DateTime::UNIX_EPOCH,
         from: &Mailbox { name: None, address: address("noreply@sender.example") },
         to: &address("user@rcpt.example"),
+        reply_to: None,
         subject: "Hello",
         text: "Hello.",
         html: "<p>Hello.</p>",

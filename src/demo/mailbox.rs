@@ -1,6 +1,8 @@
 //! A mail server that keeps what it is given: the local mailbox of the demo, and of tests.
 
 mod received;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::io;

@@ -88,9 +88,9 @@ async fn a_host_with_tables_of_its_own_announces_and_unsubscribes() {
     world.deliver().await;
     let mail = world.only_mail("ada@club.example");
     let link = world.links.pages.unsubscribe(&world.links.keys.unsubscribe_token(members[0]));
-    assert_eq!(mail.field("List-Unsubscribe"), Some(format!("<{link}>").as_str()));
-    assert_eq!(mail.field("List-Unsubscribe-Post"), Some("List-Unsubscribe=One-Click"));
-    assert_eq!(mail.field("Subject"), Some("Summer party"));
+    assert_eq!(mail.field("List-Unsubscribe"), Some(format!("<{link}>")));
+    assert_eq!(mail.field("List-Unsubscribe-Post").as_deref(), Some("List-Unsubscribe=One-Click"));
+    assert_eq!(mail.field("Subject").as_deref(), Some("Summer party"));
     assert_eq!(world.mailbox.received().len(), 1);
     assert_eq!(world.counts("announcement").await["succeeded"], 2);
 }

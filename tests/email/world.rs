@@ -139,35 +139,24 @@ impl World {
     pub fn only_mail(&self, address: &str) -> Mail {
         let mut received = self.mailbox.received_by(address);
         assert_eq!(received.len(), 1, "messages for {address}");
-        Mail::read(&received.remove(0))
+        Mail::read(received.remove(0))
     }
 }
 
-/// A message, read: its header unfolded, and the plain text of its body.
+/// A message, and the plain text of its body.
 #[derive(Debug)]
 pub struct Mail {
-    pub header: Vec<(String, String)>,
+    received: Received,
     pub text: String,
 }
 
 impl Mail {
-    pub fn read(received: &Received) -> Self {
-        let message = received.text();
-        let (header, body) = message.split_once("\r\n\r\n").expect("a header and a body");
-        let unfolded = header.replace("\r\n ", " ").replace("\r\n\t", " ");
-        let fields = unfolded.split("\r\n").map(|line| line.split_once(": ").expect("a field"));
-        let header = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        // The first part is the plain text.
-        let part = body.split_once("\r\n\r\n").expect("a part").1;
-        Self { header, text: unquoted(part.split("\r\n--").next().unwrap()) }
+    pub fn read(received: Received) -> Self {
+        let text = received.plain_text().expect("a plain text");
+        Self { received, text }
     }
 
-    pub fn field(&self, name: &str) -> Option<&str> {
-        self.header.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    pub fn field(&self, name: &str) -> Option<String> {
+        self.received.field(name)
     }
-}
-
-/// Quoted-printable (RFC 2045 6.7), as far as ASCII goes.
-fn unquoted(text: &str) -> String {
-    text.replace("=\r\n", "").replace("=3D", "=").replace("\r\n", "\n")
 }

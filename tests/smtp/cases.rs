@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use postrider::mail::smtp::{ConnectionLimits, Relay, Smtp, SmtpConfig, SmtpSetupError};
 use postrider::mail::{Draft, EmailAddress, Mailbox, compose};
-use postrider_actors::{DeliveryId, Outcome, Reason, ReplyCode};
+use postrider_actors::{DeliveryId, Outcome, Reason};
 
-use crate::mail::{message, message_to, message_with};
+use crate::mail::{code, message, message_to, message_with};
 use crate::script::{Act, Point, Script, Server, config, say};
 use crate::tls::Trusted;
 
@@ -143,7 +143,7 @@ async fn c17_replies_of_many_lines_are_read_at_every_command() {
 
 #[tokio::test]
 async fn c17_codes_that_differ_and_replies_without_end_are_no_replies() {
-    let refused = Outcome::failed(Reason::Code(ReplyCode::new(550).unwrap()));
+    let refused = Outcome::failed(code(550));
     let protocol = Outcome::retry(Reason::Protocol);
     let endless = |line: &str, times| vec![Act::Say(line.repeat(times).into_bytes()), Act::Stall];
     for (point, acts, expected) in [
@@ -256,7 +256,7 @@ async fn c23_a_relay_that_does_not_come_to_tls_gets_no_login() {
         (Script::start_tls().on(Point::StartTls, say("454 4.7.0 TLS not available")), None),
         (Script::start_tls().on(Point::StartTls, [say("220 go"), vec![Act::Close]].concat()), Some(Reason::Connection)),
     ] {
-        let expected = expected.unwrap_or(Reason::Code(ReplyCode::new(454).unwrap()));
+        let expected = expected.unwrap_or(code(454));
         let trusted = Trusted::start(vec![script]).await;
         let outcome = trusted.send("smtp://mailer:secret@127.0.0.1", &message()).await;
         assert_eq!(outcome, Outcome::retry(expected));

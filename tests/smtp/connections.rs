@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use postrider::mail::smtp::Smtp;
-use postrider_actors::{Outcome, Reason, ReplyCode};
+use hickory_resolver::proto::rr::RecordType;
+use postrider::mail::smtp::{Relay, Smtp};
+use postrider_actors::{Outcome, Reason};
 use tokio::task::JoinSet;
 
-use crate::mail::{message, message_to};
-use crate::script::{Act, Point, Script, Server, say};
+use crate::mail::{code, message, message_to};
+use crate::outbound::{Ca, Dns, Found, vacant};
+use crate::script::{Act, Point, Script, Server, config, say};
 use crate::tls::Trusted;
 
 const TRANSACTION: [&str; 3] = ["MAIL", "RCPT", "DATA"];
@@ -24,6 +26,40 @@ async fn a_connection_is_kept_and_asked_before_it_is_used_again() {
     let seen = trusted.server.log().only();
     assert_eq!(seen.verbs(), [&expected[..], &TRANSACTION].concat());
     assert_eq!(seen.messages.len(), 3);
+}
+
+#[tokio::test]
+async fn sessions_are_counted_by_the_relays_place_and_never_by_its_name() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let server = Server::like(Script::clear()).await;
+    let nobody = Relay::parse(&format!("smtp+plain://127.0.0.1:{}", vacant().await)).unwrap();
+    let smtp = Smtp::new(config(vec![nobody, server.relay()])).unwrap();
+    for _ in 0..3 {
+        assert_eq!(smtp.send(&message()).await, Outcome::Succeeded);
+    }
+    let page = recorder.handle().render();
+    let counts: Vec<&str> = page.lines().filter(|line| line.starts_with("postrider_smtp")).collect();
+    assert_eq!(counts, ["postrider_smtp_connections_opened_total{relay=\"1\"} 1"], "{page}");
+    assert!(!page.contains("127.0.0.1"));
+}
+
+/// A name with several addresses, of which one takes connections; asked for by every attempt that connects.
+#[tokio::test]
+async fn the_addresses_of_a_relay_are_tried_in_turn_and_private_ones_are_as_good() {
+    let ca = Ca::new();
+    let dns = Dns::saying(Found::at(&["127.0.0.2", "127.0.0.1"])).await;
+    let server = Server::certified(ca.certify(&["relay.example"]), vec![Script::tls()]).await;
+    let mut settings = config(vec![server.relay_by("smtps://relay.example")]);
+    settings.name_server = Some(dns.address());
+    settings.extra_roots = Some(ca.path().to_owned());
+    settings.connections.messages = 1;
+    let smtp = Smtp::new(settings).unwrap();
+    for _ in 0..2 {
+        assert_eq!(smtp.send(&message()).await, Outcome::Succeeded);
+    }
+    assert_eq!(dns.count(RecordType::A), 2);
+    assert!(dns.asked().iter().all(|(name, _)| name == "relay.example."), "{:?}", dns.asked());
 }
 
 #[tokio::test]
@@ -97,10 +133,9 @@ async fn a_kept_connection_that_stalls_at_rset_is_replaced_within_the_attempt() 
 /// Once: a fresh connection that ends the same way is the attempt's end.
 #[tokio::test]
 async fn a_fresh_connection_that_breaks_is_not_replaced() {
-    for (acts, reason) in [
-        (vec![Act::Close], Reason::Connection),
-        ([say("421 busy"), vec![Act::Close]].concat(), Reason::Code(ReplyCode::new(421).unwrap())),
-    ] {
+    for (acts, reason) in
+        [(vec![Act::Close], Reason::Connection), ([say("421 busy"), vec![Act::Close]].concat(), code(421))]
+    {
         for point in [Point::Mail, Point::Rcpt] {
             let server = Server::like(Script::clear().on(point, acts.clone())).await;
             let smtp = Smtp::new(server.config()).unwrap();
@@ -116,7 +151,7 @@ async fn smtp_message_41_a_refusal_leaves_the_connection_usable() {
     for point in [Point::Mail, Point::Rcpt, Point::Data, Point::DataEnd] {
         let server = Server::like(Script::clear().nth(point, 0, say("550 no"))).await;
         let smtp = Smtp::new(server.config()).unwrap();
-        let refused = Outcome::failed(Reason::Code(ReplyCode::new(550).unwrap()));
+        let refused = Outcome::failed(code(550));
         assert_eq!(smtp.send(&message()).await, refused, "{point:?}");
         assert_eq!(smtp.send(&message()).await, Outcome::Succeeded, "{point:?}");
         let verbs = server.log().only().verbs();

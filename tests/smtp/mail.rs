@@ -2,7 +2,7 @@
 
 use chrono::{TimeZone, Utc};
 use postrider::mail::{Draft, EmailAddress, Mailbox, Message, compose};
-use postrider_actors::DeliveryId;
+use postrider_actors::{DeliveryId, Reason, ReplyCode};
 use uuid::Uuid;
 
 /// To this address, with this text.
@@ -28,4 +28,9 @@ pub fn message_to(to: &str) -> Message {
 
 pub fn message() -> Message {
     message_to("user@rcpt.example")
+}
+
+/// Recorded where a relay answered with this code.
+pub fn code(code: u16) -> Reason {
+    Reason::Code(ReplyCode::new(code).unwrap())
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use hickory_resolver::proto::op::ResponseCode;
 use postrider::mail::Message;
 use postrider::mail::smtp::{ConnectionLimits, Relay, Smtp, SmtpConfig, StageTimeouts};
-use postrider_actors::{Outcome, Reason, ReplyCode};
+use postrider_actors::{Outcome, Reason};
 
-use crate::mail::{message, message_to};
+use crate::mail::{code, message, message_to};
 use crate::outbound::{Ca, Dns, Found, Row, Unanswering, rows, unescape, vacant};
 use crate::script::{Act, Point, Script, Server, config, say};
 
@@ -221,8 +221,8 @@ async fn send_this(settings: SmtpConfig, message: &Message) -> Outcome {
 
 #[tokio::test]
 async fn c25_the_class_of_a_code_and_its_place_decide() {
-    let failed = |code| Outcome::failed(Reason::Code(ReplyCode::new(code).unwrap()));
-    let retried = |code| Outcome::retry(Reason::Code(ReplyCode::new(code).unwrap()));
+    let failed = |number| Outcome::failed(code(number));
+    let retried = |number| Outcome::retry(code(number));
     let protocol = Outcome::retry(Reason::Protocol);
     let table = [
         (Point::Rcpt, "550 5.1.1 nobody", failed(550)),

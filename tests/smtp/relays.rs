@@ -3,18 +3,14 @@
 use std::time::Duration;
 
 use postrider::mail::smtp::{Relay, Smtp, SmtpConfig, SmtpSetupError};
-use postrider_actors::{Outcome, Reason, ReplyCode};
+use postrider_actors::{Outcome, Reason};
 
-use crate::mail::{message, message_to};
+use crate::mail::{code, message, message_to};
 use crate::outbound::{Unanswering, vacant};
 use crate::script::{Act, Point, Script, Server, config, say};
 
 async fn nobody() -> Relay {
     Relay::parse(&format!("smtp+plain://127.0.0.1:{}", vacant().await)).unwrap()
-}
-
-fn code(code: u16) -> Reason {
-    Reason::Code(ReplyCode::new(code).unwrap())
 }
 
 /// Whatever a relay fails by before MAIL, and a 421 at MAIL or RCPT: the next one has the message in the same attempt.

@@ -4,7 +4,7 @@ use postrider::mail::Message;
 use postrider::mail::smtp::{Relay, Smtp, SmtpConfig, StageTimeouts};
 use postrider_actors::{Outcome, Reason};
 
-use crate::mail::{message, message_to, message_with};
+use crate::mail::{code, message, message_to, message_with};
 use crate::outbound::{Ca, Dns, Found};
 use crate::script::{Act, Point, Script, Seen, Server, config, say};
 use crate::tls::Trusted;
@@ -128,7 +128,7 @@ async fn smtp_message_29_a_refused_mechanism_is_not_followed_by_another() {
     let script = Script::tls().offering(&["AUTH PLAIN LOGIN"]).on(Point::Auth, say("504 5.5.4 not this one"));
     let trusted = Trusted::start(vec![script]).await;
     let outcome = trusted.send("smtps://mailer:secret@127.0.0.1", &message()).await;
-    assert_eq!(outcome.to_owned(), Outcome::retry(Reason::Code(postrider_actors::ReplyCode::new(504).unwrap())));
+    assert_eq!(outcome, Outcome::retry(code(504)));
     assert_eq!(trusted.server.log().only().verbs(), ["EHLO", "AUTH"]);
 }
 

@@ -76,7 +76,7 @@ impl Facts {
         }
         for expected in missing {
             let (name, fate, attempts) = (self.name(expected.account), &expected.fate, expected.attempts);
-            differences.push(format!("{name}: not {fate} in {attempts} or more"));
+            differences.push(format!("{name}: {fate} in {attempts}+, which is missing"));
         }
         for Arrival { letter, .. } in self.arrived(kind) {
             differences.extend(fault(kind, letter).map(|fault| format!("for {}: {fault}", letter.to)));

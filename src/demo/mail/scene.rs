@@ -15,7 +15,7 @@ use crate::identity::Acted;
 use crate::recorder::Recorder;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// What each step may take before the demo goes on without it; the table then differs.
+/// How long nothing may happen before the demo goes on without what it waits for; the table then differs.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 pub(super) struct Scene<'a, 'n> {
@@ -51,15 +51,18 @@ impl<'a> Scene<'a, '_> {
     }
 
     async fn until(&mut self, what: &str, is_met: impl Fn(Pending) -> bool) -> Result<usize, DemoError> {
-        let begun = Instant::now();
+        let (mut before, mut since) = (None, Instant::now());
         let mut look = tokio::time::interval(LOOK_EVERY);
         loop {
             look.tick().await;
             let found = pending(self.connection).await?;
+            if before != Some(found) {
+                (before, since) = (Some(found), Instant::now());
+            }
             if is_met(found) {
                 return Ok(found.all);
             }
-            if begun.elapsed() > PATIENCE {
+            if since.elapsed() > PATIENCE {
                 self.narrator.say(format_args!("waited long enough, and it is not so that {what}"))?;
                 return Ok(found.all);
             }

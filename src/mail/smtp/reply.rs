@@ -123,6 +123,11 @@ impl Line {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use smtp_proto::EhloResponse;
+    use smtp_proto::response::parser::ResponseReceiver;
+
     use super::*;
 
     fn read(bytes: &[u8]) -> Result<Option<Reply>, Malformed> {
@@ -199,5 +204,51 @@ mod tests {
     fn no_text_of_a_refusal_is_kept() {
         let refusal = b"550-5.1.1 <user@rcpt.example>: no such user\r\n550 \x1b[31mred\x07\r\n";
         assert_eq!(wire(refusal).as_deref(), Some("550 \r\n"));
+    }
+
+    /// A line's text: any bytes, or what looks like an enhanced status code (RFC 3463 2).
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        let any_bytes = vec(any::<u8>().prop_filter("a line's end", |byte| *byte != b'\n'), 0..100);
+        prop_oneof![any_bytes, vec(prop_oneof![b'0'..=b'9', Just(b'.')], 0..12), Just(vec![b'x'; 2000])]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        /// Whatever a relay's text is, what is handed on is one whole reply to mail-send, with the same code.
+        #[test]
+        fn whatever_comes_mail_send_reads_it_as_one_reply(
+            code in prop_oneof![Just(250u16), Just(334), 200u16..600],
+            others in vec(text(), 0..20),
+            last in text(),
+        ) {
+            let line = |separator: &str, text: &[u8]| [code.to_string().as_bytes(), separator.as_bytes(), text, b"\r\n"].concat();
+            let mut said: Vec<u8> = others.iter().flat_map(|text| line("-", text)).collect();
+            said.extend(line(" ", &last));
+            let reply = read(&said).ok().flatten();
+            prop_assert!(reply.is_some(), "{:?}", said);
+            let wire = reply.map(|reply| reply.wire).unwrap_or_default();
+            let mut rest = wire.iter();
+            let read_again = ResponseReceiver::default().parse(&mut rest).map(|response| response.code);
+            prop_assert_eq!(read_again.ok(), Some(code));
+            prop_assert_eq!(rest.len(), 0);
+            if code == 250 {
+                let mut rest = wire.iter();
+                prop_assert!(EhloResponse::parse(&mut rest).is_ok());
+                prop_assert_eq!(rest.len(), 0);
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_the_reader_panic_or_keep_more_than_its_bounds(bytes in vec(any::<u8>(), 0..600)) {
+            let mut reader = ReplyReader::default();
+            for byte in bytes {
+                match reader.push(byte) {
+                    Ok(Some(reply)) => prop_assert!(reply.wire.len() < 4096),
+                    Ok(None) => {}
+                    Err(Malformed) => break,
+                }
+            }
+        }
     }
 }
