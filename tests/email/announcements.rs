@@ -61,7 +61,7 @@ async fn c22_each_recipient_has_a_one_click_link_of_their_own_and_an_essential_o
     let found: BTreeSet<(String, String)> = read
         .iter()
         .map(|(to, mail)| {
-            assert_eq!(mail.field("List-Unsubscribe-Post"), Some("List-Unsubscribe=One-Click"));
+            assert_eq!(mail.field("List-Unsubscribe-Post").as_deref(), Some("List-Unsubscribe=One-Click"));
             let link = mail.field("List-Unsubscribe").unwrap().trim_matches(['<', '>']).to_owned();
             assert!(mail.text.contains(&link), "in the body too");
             (to.clone(), link)

@@ -137,9 +137,9 @@ impl World {
 
     /// The one message for this address.
     pub fn only_mail(&self, address: &str) -> Mail {
-        let mut received = self.mailbox.received_by(address);
+        let received = self.mailbox.received_by(address);
         assert_eq!(received.len(), 1, "messages for {address}");
-        Mail::read(received.remove(0))
+        Mail::read(&received[0])
     }
 }
 
@@ -151,9 +151,9 @@ pub struct Mail {
 }
 
 impl Mail {
-    pub fn read(received: Received) -> Self {
+    pub fn read(received: &Received) -> Self {
         let text = received.plain_text().expect("a plain text");
-        Self { received, text }
+        Self { received: received.clone(), text }
     }
 
     pub fn field(&self, name: &str) -> Option<String> {
