@@ -8,7 +8,7 @@ use crate::program::run;
 async fn every_flag_and_variable_is_documented_and_none_that_is_not_there() {
     let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md")).unwrap();
     let mut helps = String::new();
-    let commands: [&[&str]; 13] = [
+    let commands: [&[&str]; 14] = [
         &["announce"],
         &["audit"],
         &["demo"],
@@ -20,6 +20,7 @@ async fn every_flag_and_variable_is_documented_and_none_that_is_not_there() {
         &["deliveries", "cancel"],
         &["keys", "generate"],
         &["keys", "generate-link-key"],
+        &["keys", "dkim-record"],
         &["mail", "preview"],
         &["keys", "jwks"],
     ];

@@ -37,3 +37,24 @@ async fn a_key_set_holds_every_key_in_order_and_no_private_part() {
     run(&["keys", "jwks", &first, &first]).await.failed(2, &["the same signing key"]);
     run(&["keys", "jwks", &scratch.arg("absent")]).await.failed(2, &["absent", "cannot be read"]);
 }
+
+#[tokio::test]
+async fn a_dkim_record_is_a_line_of_a_zone_file_in_strings_of_255_octets_at_most() {
+    let scratch = Scratch::new();
+    let (key, other) = (scratch.arg("rsa"), scratch.arg("ecdsa"));
+    run(&["keys", "generate", "--algorithm", "RS256", &key]).await.ok();
+    run(&["keys", "generate", "--algorithm", "ES256", &other]).await.ok();
+    let record = |domain, selector, file| {
+        ["keys", "dkim-record", "--domain", domain, "--selector", selector, file].map(str::to_owned)
+    };
+    let line = run(&record("idp.example", "s1", &key).each_ref().map(String::as_str)).await.ok();
+    let text = line.strip_prefix("s1._domainkey.idp.example. TXT ").expect("name and type").trim();
+    let strings: Vec<&str> = text.split('"').filter(|string| !string.trim().is_empty()).collect();
+    assert!(strings.len() > 1 && strings.iter().all(|string| string.len() <= 255), "{text}");
+    let joined = strings.concat();
+    assert!(joined.starts_with("v=DKIM1; k=rsa; p=MII"), "{joined}");
+    let refused = run(&record("idp.example", "s1", &other).each_ref().map(String::as_str)).await;
+    refused.failed(2, &["neither RSA nor Ed25519"]);
+    let refused = run(&record("idp example", "s1", &key).each_ref().map(String::as_str)).await;
+    refused.failed(2, &["the domain is no host name"]);
+}
