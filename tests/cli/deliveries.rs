@@ -107,11 +107,13 @@ async fn a_channel_is_known_by_registration_or_by_its_rows() {
     let url = database.url();
     let of = async |channel: &str| run(&["deliveries", "list", "--channel", channel, "--database-url", &url]).await;
     assert_eq!(of("backchannel_logout").await.ok(), "");
-    of("email").await.failed(2, &["--channel email", "name one of: backchannel_logout"]);
+    of("webhook").await.failed(2, &["--channel webhook", "name one of: announcement, backchannel_logout, email"]);
     waiting(&database).await;
-    execute(&database, "update postrider.deliveries set channel = 'email'").await;
-    assert_eq!(of("email").await.ok().lines().count(), 2);
-    of("emial").await.failed(2, &["--channel emial", "name one of: backchannel_logout, email"]);
+    execute(&database, "update postrider.deliveries set channel = 'webhook'").await;
+    assert_eq!(of("webhook").await.ok().lines().count(), 2);
+    of("webhok")
+        .await
+        .failed(2, &["--channel webhok", "name one of: announcement, backchannel_logout, email, webhook"]);
     of("E-Mail").await.failed(2, &["--channel", "is not a channel name"]);
 }
 

@@ -52,11 +52,14 @@ pub(super) async fn make(connection: &mut PgConnection) -> Result<Vec<Person>, D
     let accounts: Vec<Uuid> = people.iter().map(|person| person.account.0).collect();
     let handles: Vec<String> = people.iter().map(|person| format!("{CLIENT_PREFIX}{}", person.name)).collect();
     let mut transaction = connection.begin().await?;
-    sqlx::query("insert into postrider_identity.accounts (id, handle) select * from unnest($1::uuid[], $2::text[])")
-        .bind(accounts)
-        .bind(handles)
-        .execute(&mut *transaction)
-        .await?;
+    sqlx::query(
+        "insert into postrider_identity.accounts (id, handle)
+         select new.id, new.handle from unnest($1::uuid[], $2::text[]) as new (id, handle)",
+    )
+    .bind(accounts)
+    .bind(handles)
+    .execute(&mut *transaction)
+    .await?;
     sqlx::query(
         "insert into postrider_identity.email_addresses (id, account_id, address, is_primary, verified_at)
          select n.id, n.account_id, n.address, true, statement_timestamp()
