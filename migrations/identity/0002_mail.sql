@@ -72,7 +72,7 @@ create table postrider_identity.recoveries (
     constraint recoveries_used_are_undone check (undo_until is null or used_at is not null)
 );
 comment on table postrider_identity.recoveries is
-    'Ways back into an account, each by a link to the address that was its primary one when it was requested.';
+    'Ways back into an account, each by a link to the address that was its primary one when it was requested, and good while it is.';
 comment on column postrider_identity.recoveries.token_digest is
     'SHA-256 of the token of its link; the token itself is stored nowhere.';
 comment on column postrider_identity.recoveries.undo_until is

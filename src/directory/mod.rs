@@ -54,7 +54,9 @@ pub trait Directory: Send + Sync + 'static {
     }
 
     /// Who the link of `recovery` goes to: `address`, the primary one when it was requested. Read when it is sent. `None`
-    /// once the recovery is used, cancelled or expired by the database's clock, the account disabled or the address gone.
+    /// once the recovery is used, cancelled or expired by the database's clock, the account disabled, or the address gone
+    /// or no longer the primary one: whoever still reads its mail must not get back in. What redeems the link asks the
+    /// same again.
     async fn recovery(
         &self,
         connection: &mut PgConnection,

@@ -11,7 +11,7 @@ pub enum Missing {
     Account,
     /// No such address, or it was removed.
     Address,
-    /// No such recovery, or it was used, cancelled or has expired.
+    /// No such recovery, or it was used, cancelled or has expired, or its address is no longer the primary one.
     Recovery,
     /// No such announcement.
     Announcement,

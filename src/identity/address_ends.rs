@@ -7,12 +7,13 @@ use super::accounts::lock_active;
 use super::acts::{ActError, Acted};
 use super::addresses::{Address, insert, lock_address};
 use super::notify::{self, To};
+use super::recovery::cancel_open;
 use crate::directory::Notice;
 use crate::mail::EmailAddress;
 use crate::recorder::{Recorded, Recorder};
 
-/// Removes an address. One that was verified is told so; one that never was belongs to nobody known, and is not written
-/// to.
+/// Removes an address, never the primary one. One that was verified is told so; one that never was belongs to nobody
+/// known, and is not written to.
 ///
 /// # Errors
 /// No such address, the primary one, or the database.
@@ -31,7 +32,7 @@ pub async fn remove_address(
 
 /// Replaces an address by another, which has an id of its own and is to be verified. The old one is told as with
 /// [`remove_address`]. Where it was the primary one, the account has none until one is made primary or the new one is
-/// verified.
+/// verified, and a recovery link that is on its way to the old one works no more.
 ///
 /// # Errors
 /// No such address, a text that is no address, one that the account has already, an account that is not active, or the
@@ -46,6 +47,9 @@ pub async fn replace_address(
     let found = lock_address(&mut *connection, old).await?;
     lock_active(&mut *connection, found.account_id).await?;
     let new = insert(&mut *connection, found.account_id, &new).await?;
+    if found.is_primary {
+        cancel_open(&mut *connection, found.account_id).await?;
+    }
     end(&mut *connection, old).await?;
     sqlx::query("update postrider_identity.email_addresses set replaced_by = $2 where id = $1")
         .bind(old)

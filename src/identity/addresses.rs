@@ -6,6 +6,7 @@ use sqlx::PgConnection;
 use super::accounts::{lock_active, lock_any};
 use super::acts::{ActError, Acted, Missing};
 use super::notify::{self, To};
+use super::recovery::cancel_open;
 use super::{AccountId, AddressId};
 use crate::directory::Notice;
 use crate::mail::EmailAddress;
@@ -73,7 +74,7 @@ pub(super) async fn insert(
     if inserted.rows_affected() == 1 { Ok(id) } else { Err(ActError::AlreadyThere) }
 }
 
-/// Makes a verified address the primary one.
+/// Makes a verified address the primary one. A recovery link that is on its way to the old one works no more.
 ///
 /// # Errors
 /// No such address, one that is not verified, or the database.
@@ -82,15 +83,19 @@ pub async fn make_primary(connection: &mut PgConnection, address: AddressId) -> 
     if found.verified_at.is_none() {
         return Err(ActError::NotVerified);
     }
+    if found.is_primary {
+        return Ok(());
+    }
     set_primary(connection, found.account_id, address).await.map_err(ActError::Database)
 }
 
-/// The old one first, as there is never more than one.
+/// The old one first, as there is never more than one. What was sent to it opens nothing any more.
 pub(super) async fn set_primary(
     connection: &mut PgConnection,
     account: AccountId,
     address: AddressId,
 ) -> Result<(), sqlx::Error> {
+    cancel_open(&mut *connection, account).await?;
     for statement in [
         "update postrider_identity.email_addresses set is_primary = false
           where account_id = $1 and is_primary and id <> $2",

@@ -59,7 +59,7 @@ impl Directory for ReferenceDirectory {
                join postrider_identity.email_addresses e on e.id = r.address_id and e.account_id = r.account_id
               where r.id = $1 and r.address_id = $2 and a.state = 'active'
                 and r.used_at is null and r.cancelled_at is null and r.expires_at > statement_timestamp()
-                and e.removed_at is null and e.verified_at is not null",
+                and e.is_primary",
         )
         .bind(recovery)
         .bind(address)

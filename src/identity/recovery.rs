@@ -16,7 +16,8 @@ use crate::links::{LinkKeys, TokenDigest};
 use crate::queue::interval;
 use crate::recorder::Recorder;
 
-/// Asks for a recovery link to the account's primary address. It works for an hour, and earlier ones no more.
+/// Asks for a recovery link to the account's primary address. It works for an hour, as long as that address is the
+/// primary one; earlier ones work no more.
 ///
 /// # Errors
 /// No active account, one without a primary address, or the database.
@@ -59,8 +60,8 @@ pub struct Recovered {
 /// where it has no passkey.
 ///
 /// # Errors
-/// A token of no link, or of a recovery that was used, cancelled or has expired; an account that is not active; or the
-/// database.
+/// A token of no link, or of a recovery that was used, cancelled or has expired, or whose address is no longer the
+/// primary one; an account that is not active; or the database.
 pub async fn use_recovery(
     connection: &mut PgConnection,
     recorder: &Recorder,
@@ -74,9 +75,10 @@ pub async fn use_recovery(
     let (recovery, account) = found.ok_or(ActError::NoSuch(Missing::Link))?;
     lock_active(&mut *connection, account).await?;
     let used = sqlx::query(
-        "update postrider_identity.recoveries
+        "update postrider_identity.recoveries r
             set used_at = statement_timestamp(), undo_until = statement_timestamp() + $2
-          where id = $1 and used_at is null and cancelled_at is null and expires_at > statement_timestamp()",
+          where r.id = $1 and r.used_at is null and r.cancelled_at is null and r.expires_at > statement_timestamp()
+            and exists (select from postrider_identity.email_addresses e where e.id = r.address_id and e.is_primary)",
     )
     .bind(recovery)
     .bind(undoable_for.map(interval))

@@ -5,7 +5,8 @@ use std::time::Duration;
 use postrider::directory::{Directory, Notice, SecuringStep};
 use postrider::identity::{
     AccountId, AccountState, ActError, AddressId, Missing, RecoveryId, ReferenceDirectory, cancel_recovery,
-    create_session, replace_address, request_recovery, secure_account, set_state, undo_recovery, use_recovery,
+    create_session, make_primary, remove_address, replace_address, request_recovery, secure_account, set_state,
+    undo_recovery, use_recovery,
 };
 
 use crate::world::{World, texts};
@@ -225,4 +226,93 @@ async fn a_recovery_is_undone_once_and_only_while_that_is_possible() {
     use_recovery(&mut connection, &world.recorder, &token, None).await.unwrap().committed();
     assert!(refused(undo(without_passkey).await));
     assert!(refused(undo(RecoveryId(uuid::Uuid::now_v7())).await));
+}
+
+/// Whoever still reads the old address's mail does not get back in.
+#[tokio::test]
+async fn a_recovery_link_dies_with_the_primary_address_that_it_was_sent_to() {
+    for replaced in [true, false] {
+        let world = World::new().await;
+        let (account, old) = world.account_at("old@a.example").await;
+        let other = world.verified(account, "other@a.example").await;
+        let recovery = world.recovery(account).await;
+        let mut connection = world.connect().await;
+        if replaced {
+            replace_address(&mut connection, &world.recorder, old, "new@a.example").await.unwrap().committed();
+        } else {
+            make_primary(&mut connection, other).await.unwrap();
+        }
+        assert!(!world.open(recovery, old).await, "nothing is sent");
+        let token = world.recovery_token(recovery);
+        let refused = use_recovery(&mut connection, &world.recorder, &token, None).await.unwrap_err();
+        assert!(matches!(refused, ActError::NoSuch(Missing::Recovery)), "{refused}");
+        if replaced {
+            make_primary(&mut connection, other).await.unwrap();
+        } else {
+            remove_address(&mut connection, &world.recorder, old).await.unwrap().committed();
+            let restored = world.verified(account, "old@a.example").await;
+            make_primary(&mut connection, restored).await.unwrap();
+        }
+        let refused = use_recovery(&mut connection, &world.recorder, &token, None).await.unwrap_err();
+        assert!(matches!(refused, ActError::NoSuch(Missing::Recovery)), "it stays dead: {refused}");
+    }
+}
+
+/// Requested while the change is under way: it waits, and goes to the new one.
+#[tokio::test]
+async fn a_recovery_that_is_requested_while_the_primary_address_changes_goes_to_the_new_one() {
+    let world = World::new().await;
+    let (account, _) = world.account_at("old@a.example").await;
+    let new = world.verified(account, "new@a.example").await;
+    let mut changing = world.pool().begin().await.unwrap();
+    make_primary(&mut changing, new).await.unwrap();
+    let (pool, recorder, keys) = (world.pool().clone(), world.recorder.clone(), world.keys.clone());
+    let requesting = tokio::spawn(async move {
+        let mut requesting = pool.begin().await.unwrap();
+        let recovery = request_recovery(&mut requesting, &recorder, &keys, account).await.unwrap();
+        requesting.commit().await.unwrap();
+        recovery.committed()
+    });
+    world.somebody_waits().await;
+    changing.commit().await.unwrap();
+    let recovery = requesting.await.unwrap();
+    assert!(world.open(recovery, new).await);
+    assert_eq!(world.events("recovery_requested").await[0]["address"], new.to_string());
+}
+
+/// A request that saw the old address and commits before the change is seen by it; one whose snapshot is older than the
+/// change is found out when it is redeemed.
+#[tokio::test]
+async fn a_recovery_that_was_requested_on_an_older_snapshot_than_the_change_opens_nothing() {
+    let world = World::new().await;
+    let (account, old) = world.account_at("old@a.example").await;
+    let new = world.verified(account, "new@a.example").await;
+    let mut requesting = world.pool().begin_with("begin isolation level repeatable read").await.unwrap();
+    sqlx::query("select from postrider_identity.accounts").execute(&mut *requesting).await.unwrap();
+    make_primary(&mut world.connect().await, new).await.unwrap();
+    let requested = request_recovery(&mut requesting, &world.recorder, &world.keys, account).await.unwrap();
+    requesting.commit().await.unwrap();
+    let recovery = requested.committed();
+    assert_eq!(world.events("recovery_requested").await[0]["address"], old.to_string());
+    assert!(!world.open(recovery, old).await && !world.open(recovery, new).await);
+    let token = world.recovery_token(recovery);
+    let refused = use_recovery(&mut world.connect().await, &world.recorder, &token, None).await.unwrap_err();
+    assert!(matches!(refused, ActError::NoSuch(Missing::Recovery)), "{refused}");
+}
+
+/// Redeemed while the change is under way: it waits, and is refused; the change while it is redeemed comes after it.
+#[tokio::test]
+async fn a_recovery_that_is_redeemed_while_the_primary_address_changes_is_refused_once_that_commits() {
+    let world = World::new().await;
+    let (account, old) = world.account_at("old@a.example").await;
+    let token = world.recovery_token(world.recovery(account).await);
+    let mut changing = world.pool().begin().await.unwrap();
+    replace_address(&mut changing, &world.recorder, old, "new@a.example").await.unwrap().committed();
+    let (pool, recorder) = (world.pool().clone(), world.recorder.clone());
+    let redeeming = tokio::spawn(async move {
+        use_recovery(&mut pool.acquire().await.unwrap(), &recorder, &token, None).await.map(|used| used.committed())
+    });
+    world.somebody_waits().await;
+    changing.commit().await.unwrap();
+    assert!(matches!(redeeming.await.unwrap(), Err(ActError::NoSuch(Missing::Recovery))));
 }
