@@ -89,7 +89,7 @@ async fn an_expired_connection_is_ended_and_not_used() {
     assert!(server.log().connections()[0].clear.ends_with(b".\r\nQUIT\r\n"));
 }
 
-/// A kept connection that ends in every way, at every step before DATA: one attempt, which succeeds over a fresh one.
+/// A kept connection that ends in every way, at every step before the message: one attempt, which succeeds over a fresh one.
 #[tokio::test]
 async fn a_kept_connection_that_is_gone_is_replaced_within_the_attempt() {
     let after_the_dot = |act| [say("250 ok"), vec![act]].concat();
@@ -106,6 +106,10 @@ async fn a_kept_connection_that_is_gone_is_replaced_within_the_attempt() {
         ("closed at MAIL", Script::clear().nth(Point::Mail, 1, vec![Act::Close])),
         ("421 at RCPT", Script::clear().nth(Point::Rcpt, 1, [say("421 busy"), vec![Act::Close]].concat())),
         ("reset at RCPT", Script::clear().nth(Point::Rcpt, 1, vec![Act::Reset])),
+        ("not SMTP at RCPT", Script::clear().nth(Point::Rcpt, 1, say("hello"))),
+        ("421 at DATA", Script::clear().nth(Point::Data, 1, [say("421 busy"), vec![Act::Close]].concat())),
+        ("reset at DATA", Script::clear().nth(Point::Data, 1, vec![Act::Reset])),
+        ("the login forgotten", Script::clear().nth(Point::Mail, 1, say("530 5.7.0 log in first"))),
     ] {
         let server = Server::start(vec![kept, Script::clear()]).await;
         let smtp = Smtp::new(server.config()).unwrap();
@@ -136,7 +140,7 @@ async fn a_fresh_connection_that_breaks_is_not_replaced() {
     for (acts, reason) in
         [(vec![Act::Close], Reason::Connection), ([say("421 busy"), vec![Act::Close]].concat(), code(421))]
     {
-        for point in [Point::Mail, Point::Rcpt] {
+        for point in [Point::Mail, Point::Rcpt, Point::Data] {
             let server = Server::like(Script::clear().on(point, acts.clone())).await;
             let smtp = Smtp::new(server.config()).unwrap();
             assert_eq!(smtp.send(&message()).await, Outcome::retry(reason), "{point:?}");

@@ -8,12 +8,13 @@ use postrider_actors::{Outcome, Reason};
 use crate::mail::{code, message, message_to};
 use crate::outbound::{Unanswering, vacant};
 use crate::script::{Act, Point, Script, Server, config, say};
+use crate::tls::Trusted;
 
 async fn nobody() -> Relay {
     Relay::parse(&format!("smtp+plain://127.0.0.1:{}", vacant().await)).unwrap()
 }
 
-/// Whatever a relay fails by before MAIL, and a 421 at MAIL or RCPT: the next one has the message in the same attempt.
+/// Whatever a relay fails by before it has asked for the message: the next one has it in the same attempt.
 #[tokio::test]
 async fn a_relay_that_cannot_be_used_is_passed_over_within_the_attempt() {
     for script in [
@@ -22,7 +23,15 @@ async fn a_relay_that_cannot_be_used_is_passed_over_within_the_attempt() {
         Script::clear().on(Point::Ehlo, say("421 closing")),
         Script::clear().on(Point::Ehlo, say("hello")),
         Script::clear().on(Point::Mail, say("421 busy")),
+        Script::clear().on(Point::Mail, say("530 5.7.0 log in first")),
+        Script::clear().on(Point::Mail, vec![Act::Close]),
         Script::clear().on(Point::Rcpt, say("421 busy")),
+        Script::clear().on(Point::Rcpt, vec![Act::Reset]),
+        Script::clear().on(Point::Rcpt, say("hello")),
+        Script::clear().on(Point::Data, say("421 busy")),
+        Script::clear().on(Point::Data, say("535 no login")),
+        Script::clear().on(Point::Data, vec![Act::Reset]),
+        Script::clear().on(Point::Data, say("250 odd")),
     ] {
         let (first, second) = (Server::like(script).await, Server::like(Script::clear()).await);
         let smtp = Smtp::new(config(vec![nobody().await, first.relay(), second.relay()])).unwrap();
@@ -43,7 +52,9 @@ async fn a_relay_that_took_part_in_a_transaction_is_the_only_one() {
         (Point::Mail, "550 no", Outcome::failed(code(550))),
         (Point::Mail, "450 later", Outcome::retry(code(450))),
         (Point::Rcpt, "550 no", Outcome::failed(code(550))),
-        (Point::Data, "421 busy", Outcome::retry(code(421))),
+        (Point::Data, "451 later", Outcome::retry(code(451))),
+        (Point::Data, "554 no", Outcome::failed(code(554))),
+        (Point::DataEnd, "535 odd", Outcome::retry(code(535))),
         (Point::DataEnd, "421 busy", Outcome::retry(code(421))),
         (Point::DataEnd, "554 no", Outcome::failed(code(554))),
     ] {
@@ -64,6 +75,44 @@ async fn where_no_relay_can_be_used_the_reason_is_the_first_ones() {
     let smtp = Smtp::new(config(vec![nobody().await, odd.relay(), busy.relay()])).unwrap();
     assert_eq!(smtp.send(&message()).await, Outcome::retry(Reason::Connection));
     assert_eq!((busy.log().connections().len(), odd.log().connections().len()), (2, 2), "all were tried");
+}
+
+/// A login that is refused and TLS that cannot be set up: the next one, and where there is none, these are what is told.
+#[tokio::test]
+async fn a_refused_login_or_broken_tls_is_passed_over_and_told_before_what_may_pass() {
+    let trusted = Trusted::start(vec![Script::tls().on(Point::Auth, say("535 5.7.8 no"))]).await;
+    let refuses = trusted.server.relay_by("smtps://mailer:secret@127.0.0.1");
+    let untrusted = Server::like(Script::start_tls()).await;
+    let not_certified = untrusted.relay_by("smtp://127.0.0.1");
+    let stripped = Server::like(Script::clear()).await;
+    let without_tls = stripped.relay_by("smtp://127.0.0.1");
+    let good = Server::like(Script::clear()).await;
+    let send = async |relays| {
+        let settings = SmtpConfig { relays, ..trusted.config("smtps://127.0.0.1") };
+        Smtp::new(settings).unwrap().send(&message()).await
+    };
+    for bad in [&refuses, &not_certified, &without_tls] {
+        assert_eq!(send(vec![bad.clone(), good.relay()]).await, Outcome::Succeeded, "{bad}");
+    }
+    assert_eq!(good.log().messages().len(), 3);
+    let (login, tls) = (Outcome::retry(code(535)), Outcome::retry(Reason::Tls));
+    assert_eq!(send(vec![nobody().await, refuses.clone()]).await, login);
+    assert_eq!(send(vec![nobody().await, not_certified.clone(), refuses.clone()]).await, tls, "the first of two");
+    assert_eq!(send(vec![refuses, without_tls, nobody().await]).await, login);
+}
+
+/// One that says nothing in mid-session leaves the next one its share of the time, and is not asked twice.
+#[tokio::test]
+async fn a_relay_that_stalls_before_the_message_is_passed_over_in_time() {
+    for point in [Point::Mail, Point::Rcpt, Point::Data] {
+        let stalls = Server::like(Script::clear().on(point, vec![Act::Stall])).await;
+        let good = Server::like(Script::clear()).await;
+        let relays = vec![stalls.relay(), good.relay()];
+        let settings = SmtpConfig { total_timeout: Duration::from_secs(2), ..config(relays) };
+        let smtp = Smtp::new(settings).unwrap();
+        assert_eq!(smtp.send(&message()).await, Outcome::Succeeded, "{point:?}");
+        assert_eq!((stalls.log().connections().len(), good.log().messages().len()), (1, 1), "{point:?}");
+    }
 }
 
 /// A relay that says nothing has its share of the time and leaves the rest to the next.

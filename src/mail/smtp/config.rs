@@ -31,8 +31,9 @@ pub struct SmtpConfig {
     pub connections: ConnectionLimits,
 }
 
-/// The longest that each step may take. All are far below what RFC 5321 4.5.3.2 suggests, as an attempt must end
-/// before its lease; where the last is too short for a relay, a message that it took is sent again.
+/// The longest that each step may take up to where the message goes out, which has all that is left of the total, and
+/// a quarter of it at least. All are far below what RFC 5321 4.5.3.2 suggests, as an attempt must end before its lease;
+/// where the last wait is too short for a relay, a message that it took is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageTimeouts {
     /// The look-up and all connects together. 3 s by default.
@@ -41,18 +42,11 @@ pub struct StageTimeouts {
     pub tls: Duration,
     /// Each reply up to the one to DATA. 4 s by default.
     pub reply: Duration,
-    /// The message's bytes and the reply to the final dot. 9.5 s by default: whatever is left of the total.
-    pub accept: Duration,
 }
 
 impl Default for StageTimeouts {
     fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(3),
-            tls: Duration::from_secs(3),
-            reply: Duration::from_secs(4),
-            accept: DEFAULT_TOTAL_TIMEOUT,
-        }
+        Self { connect: Duration::from_secs(3), tls: Duration::from_secs(3), reply: Duration::from_secs(4) }
     }
 }
 
@@ -97,8 +91,8 @@ impl SmtpConfig {
         if !is_client_name(&self.helo) {
             return Err(SmtpSetupError::Helo);
         }
-        let StageTimeouts { connect, tls, reply, accept } = self.stage_timeouts;
-        if [self.total_timeout, connect, tls, reply, accept].iter().any(Duration::is_zero) {
+        let StageTimeouts { connect, tls, reply } = self.stage_timeouts;
+        if [self.total_timeout, connect, tls, reply].iter().any(Duration::is_zero) {
             return Err(SmtpSetupError::Timeout);
         }
         if self.connections.messages == 0 {

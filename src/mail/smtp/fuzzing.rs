@@ -47,7 +47,7 @@ impl Session {
         if let Err(reason) = self.0.log_in(&mut connection, &login, deadline).await {
             return judge(Stage::Session, reason);
         }
-        match connection.transact(message, deadline, &self.0.stages).await {
+        match connection.transact(message, deadline, deadline, &self.0.stages).await {
             Ok(()) => Outcome::Succeeded,
             Err(refused) => judge(refused.stage, refused.reason),
         }

@@ -11,9 +11,9 @@ use crate::outbound::connect::is_tls;
 pub enum Stage {
     /// Before MAIL: what the relay says, it says of itself and of us, never of the message.
     Session,
-    /// MAIL and RCPT: of the message, none of which has been sent.
+    /// MAIL, RCPT and DATA: of the message, none of which has been sent.
     Envelope,
-    /// From DATA on: the relay may have the message, whatever we heard of it.
+    /// From the 354 on: the relay may have the message, whatever we heard of it.
     Data,
 }
 
@@ -30,7 +30,29 @@ pub const fn judge(stage: Stage, reason: Reason) -> Outcome {
 }
 
 const fn is_final(code: ReplyCode) -> bool {
-    matches!(code.get(), 500..=599) && !matches!(code.get(), 530 | 534 | 535)
+    matches!(code.get(), 500..=599) && !is_of_the_login(code)
+}
+
+const fn is_of_the_login(code: ReplyCode) -> bool {
+    matches!(code.get(), 530 | 534 | 535)
+}
+
+/// Whether a failure from MAIL on says nothing of the message: the session broke, the relay ended it (RFC 5321 3.8), or
+/// it does not know the login any more.
+pub(super) const fn is_of_the_session(reason: Reason) -> bool {
+    match reason {
+        Reason::Code(code) => code.get() == 421 || is_of_the_login(code),
+        _ => true,
+    }
+}
+
+/// Whether it stays until an operator mends it: the login, or the relay's certificate.
+pub(super) const fn wants_mending(reason: Reason) -> bool {
+    match reason {
+        Reason::Code(code) => is_of_the_login(code),
+        Reason::Tls => true,
+        _ => false,
+    }
 }
 
 /// A reply that is not the one that was needed: 4xx and 5xx by their code; any other is out of place.

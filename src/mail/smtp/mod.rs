@@ -6,9 +6,10 @@
 //! bounded, well-formed replies through.
 //!
 //! What is promised:
-//! - One attempt sends the message at most once. From DATA on nothing is tried again: what became of the message is
-//!   then the queue's to find out by another attempt, with the same bytes and Message-ID (a relay that takes its time
-//!   over the final dot may so get it twice).
+//! - One attempt sends the message at most once. Up to the answer to DATA a relay that cannot be used, or that ends or
+//!   breaks off the session, is passed over for the next. From the 354 on nothing is tried again: what became of the
+//!   message is then the queue's to find out by another attempt, with the same bytes and Message-ID (a relay that takes
+//!   its time over the final dot may so get it twice).
 //! - TLS is required wherever it is asked for: no fallback, no login and no message in clear.
 //! - A connection carries one transaction at a time, and no other after a timeout, a broken protocol or an outcome that
 //!   is not known. One that was kept and is gone is replaced within the attempt, as long as nothing was sent.

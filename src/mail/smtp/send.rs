@@ -1,4 +1,4 @@
-//! One attempt: one message, once, through the first relay that takes part in a transaction.
+//! One attempt: one message, once, through the first relay that takes or refuses it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio_rustls::TlsConnector;
 
 use super::config::{SmtpConfig, SmtpSetupError};
 use super::connection::{Connection, Opener};
-use super::judge::{Stage, judge};
+use super::judge::{Stage, is_of_the_session, judge, wants_mending};
 use super::pool::{Lent, Pool};
 use super::relay::{Relay, Security};
 use super::resolver::Resolver;
@@ -18,6 +18,9 @@ use super::wire;
 use crate::mail::Message;
 use crate::metrics;
 use crate::outbound::tls;
+
+/// The part of an attempt's time that is kept for the message and the answer to its final dot.
+const KEPT_FOR_THE_MESSAGE: u32 = 4;
 
 /// Hands messages to relays. Make one and share it; must be made and used within one tokio runtime.
 ///
@@ -32,9 +35,9 @@ pub struct Smtp {
 
 /// What became of a message at one relay.
 enum Tried {
-    /// A transaction came to an end, or may have.
+    /// The relay took or refused the message, or may have taken it.
     Ended(Result<(), Refused>),
-    /// The relay could not be used, or said 421: nothing of the message was sent.
+    /// The relay could not be used, or the session ended before the message went out.
     Unusable(Reason),
     /// The relay works, and can never take this message.
     Unsuited(Reason),
@@ -72,19 +75,21 @@ impl Smtp {
 
     /// Sends a message once. Dropping the future ends the attempt and closes its connection.
     ///
-    /// The relays are tried in order, each with an equal share of the time that is left, until one takes part in a
-    /// transaction. Where none did, the reason is that of the relay tried first; the message fails only where every
-    /// relay was heard, and none can ever take it.
+    /// The relays are tried in order, each with an equal share of the time that is left, until one takes the message,
+    /// refuses it, or may have taken it. Where none did, the reason is the first that an operator has to mend (the login,
+    /// TLS), or else that of the relay tried first; the message fails only where every relay was heard, and none can ever
+    /// take it.
     pub async fn send(&self, message: &Message) -> Outcome {
         if let Err(reason) = wire::check(message) {
             return Outcome::failed(reason);
         }
         let deadline = Instant::now() + self.total_timeout;
+        let begin_by = deadline - self.total_timeout / KEPT_FOR_THE_MESSAGE;
         let order = self.standing.order();
-        let (mut unusable, mut unsuited) = (None, None);
+        let (mut unusable, mut unsuited): (Option<Reason>, Option<Reason>) = (None, None);
         for (tried, relay) in order.iter().enumerate() {
             let still_to_try = u32::try_from(order.len() - tried).unwrap_or(u32::MAX);
-            let share = deadline.saturating_duration_since(Instant::now()) / still_to_try;
+            let share = begin_by.saturating_duration_since(Instant::now()) / still_to_try;
             match self.try_relay(*relay, message, Instant::now() + share, deadline).await {
                 Tried::Ended(end) => {
                     self.note(*relay, end);
@@ -92,7 +97,9 @@ impl Smtp {
                 }
                 Tried::Unusable(reason) => {
                     self.note_failure(*relay, reason);
-                    unusable.get_or_insert(reason);
+                    if unusable.is_none_or(|known| wants_mending(reason) && !wants_mending(known)) {
+                        unusable = Some(reason);
+                    }
                 }
                 Tried::Unsuited(reason) => {
                     self.standing.worked(*relay);
@@ -114,18 +121,18 @@ impl Smtp {
     }
 
     /// Over a connection that was kept, or else over a fresh one; the fresh one too where the kept one turns out to be
-    /// gone before anything of the message was sent.
-    async fn try_relay(&self, relay: usize, message: &Message, open_by: Instant, deadline: Instant) -> Tried {
-        if let Some(kept) = self.kept(relay, open_by).await {
-            let end = self.transact(relay, kept, message, deadline).await;
-            if !end.is_err_and(|refused| refused.stage == Stage::Envelope && is_gone(refused.reason)) {
-                return tried(end);
+    /// gone before anything of the message was sent. A relay that takes its time is not asked twice.
+    async fn try_relay(&self, relay: usize, message: &Message, begin_by: Instant, deadline: Instant) -> Tried {
+        if let Some(kept) = self.kept(relay, begin_by).await {
+            match tried(self.transact(relay, kept, message, begin_by, deadline).await) {
+                Tried::Unusable(reason) if reason != Reason::Timeout => {}
+                tried => return tried,
             }
         }
-        match self.opener.open(&self.relays[relay], open_by).await {
+        match self.opener.open(&self.relays[relay], begin_by).await {
             Ok(connection) => {
                 metrics::count_relay_connection(relay);
-                tried(self.transact(relay, Lent::fresh(connection), message, deadline).await)
+                tried(self.transact(relay, Lent::fresh(connection), message, begin_by, deadline).await)
             }
             Err(reason) => Tried::Unusable(reason),
         }
@@ -147,9 +154,10 @@ impl Smtp {
         relay: usize,
         mut lent: Lent<Connection>,
         message: &Message,
+        begin_by: Instant,
         deadline: Instant,
     ) -> Result<(), Refused> {
-        let end = lent.connection.transact(message, deadline, &self.opener.stages).await;
+        let end = lent.connection.transact(message, begin_by, deadline, &self.opener.stages).await;
         if lent.connection.can_go_on(&end)
             && let Some(done) = self.pool.give_back(relay, lent)
         {
@@ -158,13 +166,10 @@ impl Smtp {
         end
     }
 
-    /// Remembers how a relay took part in a transaction: one that broke it off is tried last, as one that could not be
-    /// used is.
+    /// Remembers how a transaction ended: a relay that broke it off is tried last, as one that could not be used is.
     fn note(&self, relay: usize, end: Result<(), Refused>) {
         match end {
-            Err(Refused { reason, .. }) if !matches!(reason, Reason::Code(_)) || is_gone(reason) => {
-                self.note_failure(relay, reason);
-            }
+            Err(Refused { reason, .. }) if is_of_the_session(reason) => self.note_failure(relay, reason),
             _ => self.standing.worked(relay),
         }
     }
@@ -179,19 +184,8 @@ impl Smtp {
 fn tried(end: Result<(), Refused>) -> Tried {
     match end {
         Err(Refused { stage: Stage::Session, reason }) => Tried::Unsuited(reason),
-        Err(Refused { stage: Stage::Envelope, reason: reason @ Reason::Code(_) }) if is_gone(reason) => {
-            Tried::Unusable(reason)
-        }
+        Err(Refused { stage: Stage::Envelope, reason }) if is_of_the_session(reason) => Tried::Unusable(reason),
         end => Tried::Ended(end),
-    }
-}
-
-/// The connection broke, or the relay said that it ends the session (RFC 5321 3.8).
-const fn is_gone(reason: Reason) -> bool {
-    match reason {
-        Reason::Connection => true,
-        Reason::Code(code) => code.get() == 421,
-        _ => false,
     }
 }
 

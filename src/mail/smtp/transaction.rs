@@ -3,11 +3,11 @@
 use mail_send::smtp::message::Parameters;
 use postrider_actors::{Reason, ReplyCode};
 use smtp_proto::{EXT_8BIT_MIME, EXT_SIZE, EXT_SMTP_UTF8};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::config::StageTimeouts;
 use super::connection::{Connection, command, within};
-use super::judge::{Stage, reason_of, reason_of_io, unexpected};
+use super::judge::{Stage, is_of_the_session, reason_of, reason_of_io, unexpected};
 use super::wire::written;
 use crate::mail::Message;
 
@@ -20,10 +20,12 @@ pub(super) struct Refused {
 }
 
 impl Connection {
-    /// Sends a message, once.
+    /// Sends a message, once: not at all where the relay does not ask for it by `begin_by`. From then on it has all the
+    /// time up to the deadline, as an answer that comes too late is a message that goes out twice.
     pub(super) async fn transact(
         &mut self,
         message: &Message,
+        begin_by: Instant,
         deadline: Instant,
         stages: &StageTimeouts,
     ) -> Result<(), Refused> {
@@ -32,10 +34,11 @@ impl Connection {
         let mail = format!("MAIL FROM:<{}>{parameters}\r\n", written(message.from()));
         let rcpt = format!("RCPT TO:<{}>\r\n", written(message.to()));
         for line in [mail, rcpt] {
-            within(deadline, stages.reply, command(&mut self.client, &line)).await.map_err(at(Stage::Envelope))?;
+            within(begin_by, stages.reply, command(&mut self.client, &line)).await.map_err(at(Stage::Envelope))?;
         }
-        within(deadline, stages.reply, self.begin_data()).await.map_err(at(Stage::Data))?;
-        within(deadline, stages.accept, self.send_data(message.bytes())).await.map_err(at(Stage::Data))
+        within(begin_by, stages.reply, self.begin_data()).await.map_err(at(Stage::Envelope))?;
+        let sent = timeout_at(deadline, self.send_data(message.bytes())).await;
+        sent.unwrap_or(Err(Reason::Timeout)).map_err(at(Stage::Data))
     }
 
     /// The parameters of MAIL: each only where it is offered, and where the message needs it (RFC 1870 4, RFC 6152 3,
@@ -85,13 +88,12 @@ impl Connection {
     }
 
     /// Whether the connection can take another message after this end of a transaction: both sides know that it is
-    /// over, and nothing is on its way.
+    /// over, the relay takes messages of us, and nothing is on its way.
     pub(super) fn can_go_on(&self, end: &Result<(), Refused>) -> bool {
         let is_over = match end {
             Ok(()) => true,
             Err(Refused { stage: Stage::Session, .. }) => true,
-            Err(Refused { reason: Reason::Code(code), .. }) => code.get() != 421, // RFC 5321 3.8
-            Err(_) => false,
+            Err(Refused { reason, .. }) => !is_of_the_session(*reason),
         };
         is_over && self.client.stream.is_quiet()
     }

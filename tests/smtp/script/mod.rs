@@ -4,6 +4,7 @@ mod log;
 mod serve;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use postrider::mail::smtp::{Relay, SmtpConfig};
 use rustls::ServerConfig;
@@ -43,6 +44,8 @@ pub enum Point {
 #[derive(Clone)]
 pub enum Act {
     Say(Vec<u8>),
+    /// Takes its time.
+    Pause(Duration),
     /// Reads something of the client, whatever it is.
     Hear,
     /// The server's side of a TLS handshake.

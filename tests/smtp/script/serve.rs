@@ -96,6 +96,7 @@ impl Session {
                     self.stream()?.write_all(&bytes).await?;
                     self.stream()?.flush().await?;
                 }
+                Act::Pause(time) => tokio::time::sleep(time).await,
                 Act::Hear => self.hear().await?,
                 Act::Handshake => self.handshake().await?,
                 Act::Close => {
