@@ -103,7 +103,7 @@ impl LinkKey {
 }
 
 impl LinkKeys {
-    /// Reads files as [`LinkKey::from_file`] does, the newest key first.
+    /// Reads files as [`LinkKey::from_file`] does, first the key that makes new tokens; [`LinkKeys`] says how to change it.
     ///
     /// # Errors
     /// The first file that holds no key, or no file at all.

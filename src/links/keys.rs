@@ -18,15 +18,21 @@ use crate::identity::{AccountId, AddressId, RecoveryId};
 pub struct NoLinkKeys;
 
 /// Keys that link tokens are derived from. The first derives new tokens; all are tried on what comes back and on what
-/// is sent again, so that a key is changed by putting a new one in front, and dropped once the links made with it have
-/// served: recoveries after an hour, unsubscribe links after no less than 30 days.
+/// is sent again. To change the key while several processes run, one step everywhere before the next begins:
+///
+/// 1. add the new key *last*: it makes nothing yet, but every process knows what it will make;
+/// 2. put it *first*: it makes new links from now on, and the old one is still tried;
+/// 3. drop the old one once the links made with it have served: 30 days after step 2 at the least, as unsubscribe links
+///    must work that long (recoveries live an hour, verification links as long as their key).
+///
+/// Put first at once, a process that does not have it yet could neither send nor follow the links of one that has.
 ///
 /// Cheap to clone. Its `Debug` shows how many there are.
 #[derive(Clone)]
 pub struct LinkKeys(Arc<[Derived]>);
 
 impl LinkKeys {
-    /// Takes keys, the newest first.
+    /// Takes keys, first the one that makes new tokens.
     ///
     /// # Errors
     /// None at all.

@@ -1,6 +1,6 @@
 //! Tokens of verification and recovery links.
 
-use postrider::identity::{AddressId, RecoveryId};
+use postrider::identity::{AccountId, AddressId, RecoveryId};
 use postrider::links::{LinkKey, LinkKeys, LinkToken, NoLinkKeys, TokenDigest};
 use uuid::Uuid;
 
@@ -51,6 +51,31 @@ fn the_first_key_makes_tokens_and_each_key_finds_its_own_again() {
     assert_eq!(new.recovery_token_for(recovery, &recovering.digest()), None);
     assert_eq!(both.verification_token(address), new.verification_token(address));
     assert_eq!(both.recovery_token(recovery), new.recovery_token(recovery));
+}
+
+/// Each of the two sends and follows what the other made.
+fn understand_each_other(one: &LinkKeys, other: &LinkKeys) -> bool {
+    let (account, address, recovery) =
+        (AccountId(Uuid::now_v7()), AddressId(Uuid::now_v7()), RecoveryId(Uuid::now_v7()));
+    [(one, other), (other, one)].into_iter().all(|(maker, reader)| {
+        let (verification, recovering) = (maker.verification_token(address), maker.recovery_token(recovery));
+        reader.verification_token_for(address, &verification.digest()) == Some(verification)
+            && reader.recovery_token_for(recovery, &recovering.digest()) == Some(recovering)
+            && reader.read_unsubscribe_token(&maker.unsubscribe_token(account)) == Some(account)
+    })
+}
+
+/// As docs/mail.md has it: last everywhere, then first everywhere, then alone.
+#[test]
+fn two_replicas_understand_each_others_links_at_every_moment_of_a_rotation() {
+    let (old, new) = (1, 2);
+    let steps = [keys(&[old]), keys(&[old, new]), keys(&[new, old]), keys(&[new])];
+    for step in steps.windows(2).take(2) {
+        assert!(understand_each_other(&step[0], &step[1]), "one replica is a step ahead");
+    }
+    let made_in_step_2 = steps[2].unsubscribe_token(AccountId(Uuid::nil()));
+    assert!(steps[3].read_unsubscribe_token(&made_in_step_2).is_some(), "the old key is dropped");
+    assert!(!understand_each_other(&steps[0], &steps[2]), "first at once, without the step between");
 }
 
 #[test]
