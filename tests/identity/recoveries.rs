@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use postrider::directory::{Directory, Notice, SecuringStep};
 use postrider::identity::{
-    AccountId, AccountState, ActError, AddressId, Missing, RecoveryId, ReferenceDirectory, cancel_recovery,
+    AccountId, AccountState, ActError, AddressId, Missing, Recovered, RecoveryId, ReferenceDirectory, cancel_recovery,
     create_session, make_primary, remove_address, replace_address, request_recovery, secure_account, set_state,
     undo_recovery, use_recovery,
 };
+
+use tokio::task::JoinHandle;
 
 use crate::world::{World, texts};
 
@@ -21,6 +23,14 @@ impl World {
 
     fn recovery_token(&self, recovery: RecoveryId) -> String {
         self.keys.recovery_token(recovery).as_str().to_owned()
+    }
+
+    /// Redeems a recovery's link over a connection of its own, so that others may be under way beside it.
+    fn redeem(&self, recovery: RecoveryId) -> JoinHandle<Result<Recovered, ActError>> {
+        let (pool, recorder, token) = (self.pool().clone(), self.recorder.clone(), self.recovery_token(recovery));
+        tokio::spawn(async move {
+            use_recovery(&mut pool.acquire().await.unwrap(), &recorder, &token, None).await.map(|used| used.committed())
+        })
     }
 
     async fn open(&self, recovery: RecoveryId, address: AddressId) -> bool {
@@ -172,13 +182,10 @@ async fn no_token_recovers_what_was_cancelled_expired_or_is_not_active() {
 async fn two_who_use_one_recovery_at_once_are_one_who_uses_it() {
     let world = World::new().await;
     let (account, _) = world.account_at("alice@a.example").await;
-    let token = world.recovery_token(world.recovery(account).await);
+    let recovery = world.recovery(account).await;
     let mut first = world.pool().begin().await.unwrap();
-    use_recovery(&mut first, &world.recorder, &token, None).await.unwrap().committed();
-    let (pool, recorder) = (world.pool().clone(), world.recorder.clone());
-    let second = tokio::spawn(async move {
-        use_recovery(&mut pool.acquire().await.unwrap(), &recorder, &token, None).await.map(|used| used.committed())
-    });
+    use_recovery(&mut first, &world.recorder, &world.recovery_token(recovery), None).await.unwrap().committed();
+    let second = world.redeem(recovery);
     world.somebody_waits().await;
     first.commit().await.unwrap();
     assert!(matches!(second.await.unwrap(), Err(ActError::NoSuch(Missing::Recovery))));
@@ -243,8 +250,7 @@ async fn a_recovery_link_dies_with_the_primary_address_that_it_was_sent_to() {
             make_primary(&mut connection, other).await.unwrap();
         }
         assert!(!world.open(recovery, old).await, "nothing is sent");
-        let token = world.recovery_token(recovery);
-        let refused = use_recovery(&mut connection, &world.recorder, &token, None).await.unwrap_err();
+        let refused = world.redeem(recovery).await.unwrap().unwrap_err();
         assert!(matches!(refused, ActError::NoSuch(Missing::Recovery)), "{refused}");
         if replaced {
             make_primary(&mut connection, other).await.unwrap();
@@ -253,7 +259,7 @@ async fn a_recovery_link_dies_with_the_primary_address_that_it_was_sent_to() {
             let restored = world.verified(account, "old@a.example").await;
             make_primary(&mut connection, restored).await.unwrap();
         }
-        let refused = use_recovery(&mut connection, &world.recorder, &token, None).await.unwrap_err();
+        let refused = world.redeem(recovery).await.unwrap().unwrap_err();
         assert!(matches!(refused, ActError::NoSuch(Missing::Recovery)), "it stays dead: {refused}");
     }
 }
@@ -295,8 +301,7 @@ async fn a_recovery_that_was_requested_on_an_older_snapshot_than_the_change_open
     let recovery = requested.committed();
     assert_eq!(world.events("recovery_requested").await[0]["address"], old.to_string());
     assert!(!world.open(recovery, old).await && !world.open(recovery, new).await);
-    let token = world.recovery_token(recovery);
-    let refused = use_recovery(&mut world.connect().await, &world.recorder, &token, None).await.unwrap_err();
+    let refused = world.redeem(recovery).await.unwrap().unwrap_err();
     assert!(matches!(refused, ActError::NoSuch(Missing::Recovery)), "{refused}");
 }
 
@@ -305,13 +310,10 @@ async fn a_recovery_that_was_requested_on_an_older_snapshot_than_the_change_open
 async fn a_recovery_that_is_redeemed_while_the_primary_address_changes_is_refused_once_that_commits() {
     let world = World::new().await;
     let (account, old) = world.account_at("old@a.example").await;
-    let token = world.recovery_token(world.recovery(account).await);
+    let recovery = world.recovery(account).await;
     let mut changing = world.pool().begin().await.unwrap();
     replace_address(&mut changing, &world.recorder, old, "new@a.example").await.unwrap().committed();
-    let (pool, recorder) = (world.pool().clone(), world.recorder.clone());
-    let redeeming = tokio::spawn(async move {
-        use_recovery(&mut pool.acquire().await.unwrap(), &recorder, &token, None).await.map(|used| used.committed())
-    });
+    let redeeming = world.redeem(recovery);
     world.somebody_waits().await;
     changing.commit().await.unwrap();
     assert!(matches!(redeeming.await.unwrap(), Err(ActError::NoSuch(Missing::Recovery))));
