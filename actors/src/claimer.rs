@@ -16,9 +16,12 @@ use crate::config::EngineConfig;
 use crate::ids::{ClaimToken, DeliveryId};
 use crate::messages::{ClaimerMsg, Granted, SenderIndex, SenderMsg, Unrecorded};
 use crate::outcome::Settled;
-use crate::ports::{ChannelPolicy, Ended, Queue};
+use crate::ports::{ChannelPolicy, Ended, Queue, Search};
 use crate::store::Outage;
 use crate::vitals::{Inbox, Timer, Vitals};
+
+/// Searches of all take at most one part in so many of the time.
+const SHARE_OF_SEARCHES: u32 = 20;
 
 pub(crate) struct Claimer<Q: Queue> {
     pub(crate) queue: Arc<Q>,
@@ -41,7 +44,9 @@ pub(crate) struct ClaimerState<E: Send + Sync + 'static> {
     unstarted: Vec<(SenderIndex, DeliveryId, ClaimToken)>,
     outage: Outage,
     /// Something may be due: after a hint, a poll, a released key, or a claim that came back full.
-    look: bool,
+    look: Option<Search>,
+    /// Where a search of all takes long, polls look ahead meanwhile.
+    all_again_at: Instant,
     stepping: bool,
     draining: bool,
     _poll: Option<Timer>,
@@ -53,6 +58,11 @@ impl<E: Send + Sync + 'static> ClaimerState<E> {
         if !self.stepping {
             self.stepping = self.me.send(ClaimerMsg::Step);
         }
+    }
+
+    /// Looks at the next step, as far back as whoever asked for most.
+    fn look(&mut self, search: Search) {
+        self.look = self.look.max(Some(search));
     }
 
     fn sender(&mut self, index: SenderIndex, actor: ActorId) -> Option<&mut Credit<E>> {
@@ -90,7 +100,8 @@ impl<Q: Queue> Actor for Claimer<Q> {
             unrecorded: Vec::new(),
             unstarted: Vec::new(),
             outage: Outage::default(),
-            look: true,
+            look: Some(Search::All),
+            all_again_at: Instant::now(),
             stepping: false,
             draining: false,
             _poll: None,
@@ -111,7 +122,7 @@ impl<Q: Queue> Actor for Claimer<Q> {
                     inbox.send(SenderMsg::Drain);
                 }
                 state.senders.insert(sender, Credit { inbox, free_slots });
-                state.look = true;
+                state.look(Search::All);
                 state.step_soon();
             }
             ClaimerMsg::Ask { sender, actor, free_slots } => {
@@ -135,11 +146,12 @@ impl<Q: Queue> Actor for Claimer<Q> {
             }
             ClaimerMsg::Hint => {
                 self.hinted.store(false, Ordering::Release);
-                state.look = true;
+                state.look(Search::Ahead);
                 state.step_soon();
             }
             ClaimerMsg::Poll => {
-                state.look = true;
+                let all_again = Instant::now() >= state.all_again_at;
+                state.look(if all_again { Search::All } else { Search::Ahead });
                 state.step_soon();
                 let spread = 0.9 + 0.2 * self.config.jitter.draw();
                 state._poll = Some(state.me.send_after(self.config.poll_interval.mul_f64(spread), ClaimerMsg::Poll));
@@ -209,7 +221,9 @@ impl<Q: Queue> Claimer<Q> {
             else {
                 return;
             };
-            state.look |= recorded.released > 0;
+            if recorded.released > 0 {
+                state.look(Search::Ahead);
+            }
             let mut settled = recorded.settled.into_iter();
             let done: Vec<_> = state
                 .unrecorded
@@ -244,16 +258,20 @@ impl<Q: Queue> Claimer<Q> {
     }
 
     async fn claim(&self, state: &mut ClaimerState<Q::Effect>) {
-        while state.look && !state.draining {
+        while let Some(search) = state.look.filter(|_| !state.draining) {
             let wanted = state.free_slots().min(self.config.batch.get());
             let Some(slots) = NonZeroUsize::new(wanted) else { return };
             let claimed_at = Instant::now();
-            let call = self.queue.claim(&self.channel.name, slots, self.config.lease);
+            let call = self.queue.claim(&self.channel.name, slots, self.config.lease, search);
             let Some(leases) = state.outage.call("claiming", self.config.queue_timeout, &self.vitals, call).await
             else {
                 return;
             };
-            state.look = leases.len() == wanted;
+            // What is left behind a full claim lies ahead of it.
+            state.look = (leases.len() == wanted).then_some(Search::Ahead);
+            if search == Search::All {
+                state.all_again_at = Instant::now() + claimed_at.elapsed() * SHARE_OF_SEARCHES;
+            }
             self.grant(state, leases.into_iter().map(|lease| Granted { lease, claimed_at }).collect());
         }
     }

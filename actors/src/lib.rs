@@ -57,5 +57,6 @@ pub use ids::{ChannelName, ClaimToken, DeliveryId, MalformedId};
 pub use messages::{SenderIndex, ShutdownReport};
 pub use outcome::{Attempted, Outcome, Reason, ReplyCode, Settled, Status, UnknownReason, UnknownStatus, Verdict};
 pub use ports::{
-    ChannelPolicy, CleanedUp, Delivery, Ended, Lease, PendingCount, Queue, QueueError, Recorded, Retention, Transport,
+    ChannelPolicy, CleanedUp, Delivery, Ended, Lease, PendingCount, Queue, QueueError, Recorded, Retention, Search,
+    Transport,
 };

@@ -21,7 +21,9 @@ use crate::checker::Transition;
 use crate::ids::{ChannelName, ClaimToken, DeliveryId};
 use crate::laws::Wish;
 use crate::outcome::{Reason, Settled, Status, Verdict};
-use crate::ports::{ChannelPolicy, CleanedUp, Ended, Lease, PendingCount, Queue, QueueError, Recorded, Retention};
+use crate::ports::{
+    ChannelPolicy, CleanedUp, Ended, Lease, PendingCount, Queue, QueueError, Recorded, Retention, Search,
+};
 
 const LONGEST_LEASE: Duration = Duration::from_secs(3600);
 
@@ -152,6 +154,7 @@ impl Queue for ModelQueue {
         channel: &ChannelName,
         slots: NonZeroUsize,
         lease: Duration,
+        search: Search,
     ) -> Result<Vec<Lease>, QueueError> {
         self.reach("claiming").await?;
         let (mut store, now) = self.store();
@@ -160,6 +163,8 @@ impl Queue for ModelQueue {
             .rows
             .values()
             .filter(|row| row.delivery.channel == *channel && store.may_be_claimed(row, now))
+            // As the port allows: a search ahead misses every lease that ran out.
+            .filter(|row| search == Search::All || row.token.is_none())
             .map(|row| (row.due, row.place))
             .collect();
         due.sort_unstable();

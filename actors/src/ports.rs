@@ -149,6 +149,16 @@ pub enum QueueError {
     },
 }
 
+/// How far back a claim looks; the later one here finds what the earlier one does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Search {
+    /// From where the channel's last claim came to: finds what has become ready since. May miss a lease that ran out, and
+    /// what a transaction of some seconds committed.
+    Ahead,
+    /// Everything.
+    All,
+}
+
 /// The store of deliveries. Every time in it is its own clock's: durations cross this port, instants do not.
 ///
 /// Each method is cancel-safe in this sense: a call that is dropped may have happened or not, and leaves nothing held.
@@ -164,6 +174,7 @@ pub trait Queue: Send + Sync + 'static {
         channel: &ChannelName,
         slots: NonZeroUsize,
         lease: Duration,
+        search: Search,
     ) -> impl Future<Output = Result<Vec<Lease>, QueueError>> + Send;
 
     /// Records each of `ended` where its token still holds the row. All of those without an effect are one statement.

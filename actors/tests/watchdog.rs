@@ -13,7 +13,7 @@ use postrider_actors::model::{MarkEffect, Model, ModelQueue};
 use postrider_actors::{
     ActorState, Attempted, AuditPolicy, ChannelName, ChannelPolicy, ChildId, ClaimToken, CleanedUp, DeliveryId, Ended,
     Engine, EngineChannel, EngineConfig, FindingCount, Lease, Outcome, PendingCount, Queue, QueueError, Recorded,
-    RestartReason, Retention, Status, Transport,
+    RestartReason, Retention, Search, Status, Transport,
 };
 use tokio::sync::Semaphore;
 use tracing_subscriber::layer::SubscriberExt;
@@ -37,6 +37,7 @@ impl Queue for Blocking {
         channel_name: &ChannelName,
         slots: NonZeroUsize,
         lease: Duration,
+        search: Search,
     ) -> Result<Vec<Lease>, QueueError> {
         let waits_for = (*channel_name == channel().name).then(|| self.next_claim_waits_for.lock().unwrap().take());
         if let Some(let_go) = waits_for.flatten() {
@@ -44,7 +45,7 @@ impl Queue for Blocking {
             tokio::task::block_in_place(|| let_go.recv_timeout(SOON * 2)).unwrap();
             return Ok(Vec::new());
         }
-        self.queue.claim(channel_name, slots, lease).await
+        self.queue.claim(channel_name, slots, lease, search).await
     }
 
     async fn record(&self, channel: &ChannelPolicy, ended: &[Ended<MarkEffect>]) -> Result<Recorded, QueueError> {

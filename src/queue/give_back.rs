@@ -17,7 +17,7 @@ pub(super) async fn give_back(
         leases.iter().map(|(delivery, token)| (delivery.as_uuid(), token.as_uuid())).unzip();
     sqlx::query(
         "update postrider.deliveries d
-            set claim_token = null, due_at = statement_timestamp(), attempt = d.attempt - 1
+            set claim_token = null, due_at = statement_timestamp(), ready_at = statement_timestamp(), attempt = d.attempt - 1
            from unnest($1::uuid[], $2::uuid[]) as l (id, token)
           where d.id = l.id and d.claim_token = l.token and d.channel = $3",
     )

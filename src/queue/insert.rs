@@ -119,9 +119,11 @@ async fn insert_rows(
     let ids: Vec<DeliveryId> = rows.iter().map(|_| DeliveryId::generate()).collect();
     sqlx::query(
         "insert into postrider.deliveries
-                (id, event_id, channel, owner, subject, ordering_key, destination, payload, ordinal, claimable, due_at)
+                (id, event_id, channel, owner, subject, ordering_key, destination, payload, ordinal, claimable, due_at,
+                 ready_at)
          select n.id, $1, n.channel, n.owner, n.subject, n.ordering_key, n.destination, n.payload::jsonb, n.ordinal,
-                not n.waits, greatest(statement_timestamp() + n.delay, n.held_until)
+                not n.waits, greatest(statement_timestamp() + n.delay, n.held_until),
+                greatest(statement_timestamp() + n.delay, n.held_until)
            from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                        $9::bigint[], $10::boolean[], $11::interval[], $12::timestamptz[])
                 as n (id, channel, owner, subject, ordering_key, destination, payload, ordinal, waits, delay, held_until)",

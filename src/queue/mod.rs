@@ -13,6 +13,7 @@ mod claim;
 mod clean_up;
 mod count;
 mod effect;
+mod frontier;
 mod give_back;
 pub(crate) mod insert;
 mod list;
@@ -32,13 +33,14 @@ use std::time::Duration;
 
 use postrider_actors::{
     AuditPolicy, ChannelName, ChannelPolicy, ClaimToken, CleanedUp, DeliveryId, Ended, FindingCount, Lease,
-    PendingCount, Queue, QueueError, Recorded, Retention,
+    PendingCount, Queue, QueueError, Recorded, Retention, Search,
 };
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres};
 
 pub use self::channels::channels_with_rows;
 pub use self::effect::{Effect, EffectFailed};
+use self::frontier::Frontiers;
 pub use self::list::{DeliveryRow, Listing, get, list};
 pub use self::migrate::{MigrateError, SchemaError, check_schema, migrate, oldest_supported_server};
 pub use self::operate::{OperateError, Operator, cancel, retry};
@@ -56,12 +58,13 @@ const AUDIT_STATEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct PgQueue {
     pool: PgPool,
     releases: Arc<release::Postponed>,
+    frontiers: Arc<Frontiers>,
 }
 
 impl PgQueue {
     /// A queue over `pool`, whose database has been migrated. The pool is used by nobody else.
     pub fn new(pool: PgPool) -> Self {
-        Self { pool, releases: Arc::default() }
+        Self { pool, releases: Arc::default(), frontiers: Arc::default() }
     }
 
     /// The pool, for those who share it with the actors knowingly.
@@ -125,6 +128,7 @@ impl PgQueue {
         channel: &ChannelName,
         slots: NonZeroUsize,
         lease: Duration,
+        search: Search,
     ) -> Result<Vec<Lease>, QueueError> {
         let mut held = self.connection("claiming").await?;
         let connection = held.get()?;
@@ -138,7 +142,10 @@ impl PgQueue {
                     done => done?,
                 }
             }
-            claim::claim(connection, channel, slots, lease).await
+            let begin = self.frontiers.begin(channel, search);
+            let claimed = claim::claim(connection, channel, slots, lease, begin).await?;
+            self.frontiers.note(channel, &claimed);
+            Ok(claimed.leases)
         };
         let answer = answer.await;
         held.end(answer)
@@ -169,8 +176,9 @@ impl Queue for PgQueue {
         channel: &ChannelName,
         slots: NonZeroUsize,
         lease: Duration,
+        search: Search,
     ) -> Result<Vec<Lease>, QueueError> {
-        victim::again(|| self.claim_once(channel, slots, lease)).await
+        victim::again(|| self.claim_once(channel, slots, lease, search)).await
     }
 
     async fn record(&self, channel: &ChannelPolicy, ended: &[Ended<Effect>]) -> Result<Recorded, QueueError> {

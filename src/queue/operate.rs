@@ -95,7 +95,7 @@ pub async fn retry(connection: &mut PgConnection, id: DeliveryId, by: &Operator)
     sqlx::query(
         "update postrider.deliveries
             set status = 'pending', status_since = statement_timestamp(), due_at = statement_timestamp(),
-                claimable = true, claim_token = null, attempts_at_retry = attempt
+                ready_at = statement_timestamp(), claimable = true, claim_token = null, attempts_at_retry = attempt
           where id = $1",
     )
     .bind(id.as_uuid())

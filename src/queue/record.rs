@@ -198,6 +198,8 @@ async fn transition(
                                     then statement_timestamp() else d.status_since end,
                 due_at = case when o.status = 'pending'
                               then least(statement_timestamp() + o.wait, d.status_since + $8) else d.due_at end,
+                ready_at = case when o.status = 'pending'
+                                then least(statement_timestamp() + o.wait, d.status_since + $8) else d.ready_at end,
                 attempt = d.attempt - o.given_back,
                 claim_token = null,
                 last_error = o.error

@@ -88,7 +88,8 @@ async fn make_heads_claimable(connection: &mut PgConnection, keys: &[(String, St
     let done = sqlx::query(
         "update postrider.deliveries d
             set claimable = true,
-                due_at = greatest(d.due_at, o.held_until)
+                due_at = greatest(d.due_at, o.held_until),
+                ready_at = greatest(d.due_at, o.held_until, statement_timestamp())
            from unnest($1::text[], $2::text[]) as k (channel, ordering_key)
            join postrider.delivery_orderings o on o.channel = k.channel and o.ordering_key = k.ordering_key
           cross join lateral (

@@ -13,7 +13,7 @@ use postrider::queue::{Effect, PgQueue, Reads, connect_options, pool_options};
 use postrider::{Subsystem, SubsystemConfig};
 use postrider_actors::{
     AuditPolicy, ChannelName, ChannelPolicy, ChildId, ClaimToken, CleanedUp, DeliveryId, Ended, Engine, EngineChannel,
-    FindingCount, Lease, PendingCount, Queue, QueueError, Recorded, Retention, SenderIndex,
+    FindingCount, Lease, PendingCount, Queue, QueueError, Recorded, Retention, Search, SenderIndex,
 };
 use serde::{Deserialize, Serialize};
 use sqlx::ConnectOptions;
@@ -145,8 +145,9 @@ impl Queue for Watched {
         channel: &ChannelName,
         slots: NonZeroUsize,
         lease: Duration,
+        search: Search,
     ) -> Result<Vec<Lease>, QueueError> {
-        self.queue.claim(channel, slots, lease).await
+        self.queue.claim(channel, slots, lease, search).await
     }
 
     async fn record(&self, channel: &ChannelPolicy, ended: &[Ended<Effect>]) -> Result<Recorded, QueueError> {

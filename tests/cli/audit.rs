@@ -13,7 +13,8 @@ async fn execute(database: &TestDatabase, statement: &str) {
     sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(database.pool()).await.unwrap();
 }
 
-const LATE: &str = "update postrider.deliveries set due_at = now() - interval '90 seconds'";
+const LATE: &str =
+    "update postrider.deliveries set due_at = now() - interval '90 seconds', ready_at = now() - interval '90 seconds'";
 
 #[tokio::test]
 async fn exit_0_and_an_empty_stdout_where_nothing_is_found() {

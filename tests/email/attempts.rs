@@ -118,7 +118,7 @@ async fn a_payload_of_a_newer_release_is_deferred_and_never_failed() {
             .execute(idp.database.pool())
             .await
             .unwrap();
-        idp.execute("update postrider.deliveries set due_at = now(), last_error = null").await;
+        idp.execute("update postrider.deliveries set due_at = now(), ready_at = now(), last_error = null").await;
         let subsystem = idp.start().await;
         eventually(SOON, "it was deferred", async || {
             let row = "select last_error = 'unreadable_payload' and status = 'pending' and attempt = 0

@@ -156,7 +156,7 @@ async fn a_payload_of_a_newer_release_is_left_for_a_newer_replica_and_never_fail
     assert_eq!((row.status.as_str(), row.attempts), ("pending", 0), "the attempt is given back");
     assert_eq!(receiver.connections(), 0);
     // The newer replica comes, and can read it.
-    world.execute("update postrider.deliveries set payload = payload - 'of_a_newer_release', due_at = now()").await;
+    world.execute("update postrider.deliveries set payload = payload - 'of_a_newer_release', due_at = now(), ready_at = now()").await;
     world.becomes("rp", "succeeded").await;
     subsystem.shut_down().await;
 }

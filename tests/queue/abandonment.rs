@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use postrider::queue::{self, OperateError, PgQueue};
 use postrider_actors::laws::{Harness, Wish, channel};
-use postrider_actors::{DeliveryId, Ended, Lease, Queue, Reason, Retention, Status, Verdict};
+use postrider_actors::{DeliveryId, Ended, Lease, Queue, Reason, Retention, Search, Status, Verdict};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, PgPool};
 use tokio::sync::Barrier;
@@ -45,7 +45,7 @@ fn wish(key: &str) -> Wish {
 }
 
 async fn claim(queue: &PgQueue) -> Vec<Lease> {
-    queue.claim(&channel().name, 500.try_into().unwrap(), Duration::from_secs(60)).await.unwrap()
+    queue.claim(&channel().name, 500.try_into().unwrap(), Duration::from_secs(60), Search::All).await.unwrap()
 }
 
 async fn end(queue: &PgQueue, leases: &[Lease], verdict: Verdict) {

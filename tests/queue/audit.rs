@@ -10,7 +10,7 @@ use postrider::queue::{self, OperateError};
 use postrider_actors::laws::{Harness, Wish, channel, wishes};
 use postrider_actors::{
     ActorState, AuditPolicy, DeliveryId, Ended, Engine, EngineConfig, FindingKind, Lease, Queue, Reason, Retention,
-    Settled, Status, Verdict,
+    Search, Settled, Status, Verdict,
 };
 use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 
@@ -34,7 +34,7 @@ pub async fn nothing_is_found(postgres: &Postgres, where_: &str) {
 }
 
 async fn claim(postgres: &Postgres) -> Vec<Lease> {
-    postgres.queue.claim(&channel().name, 100.try_into().unwrap(), LEASE).await.unwrap()
+    postgres.queue.claim(&channel().name, 100.try_into().unwrap(), LEASE, Search::All).await.unwrap()
 }
 
 async fn end(postgres: &Postgres, lease: &Lease, verdict: Verdict) -> Settled {
@@ -61,7 +61,7 @@ enum Broken {
     Nobody,
 }
 
-const LATE: &str = "due_at = now() - interval '61 s'";
+const LATE: &str = "due_at = now() - interval '61 s', ready_at = now() - interval '61 s'";
 
 fn breakages() -> Vec<(FindingKind, Broken, String)> {
     use Broken::{First, Nobody, Second, Unordered};
@@ -154,8 +154,9 @@ async fn what_has_just_been_released_is_not_late_however_long_it_waited_behind_i
     postgres.let_pass(2 * MINUTE).await;
     assert_eq!(end(&postgres, &head, Verdict::Succeeded).await, Settled::Recorded(Status::Succeeded));
     nothing_is_found(&postgres, "the next was due two minutes ago, and is free since now").await;
-    execute(postgres.database.pool(), "update postrider.delivery_orderings set released_at = now() - interval '61 s'")
-        .await;
+    let a_minute_ago = "update postrider.delivery_orderings set released_at = now() - interval '61 s';
+                        update postrider.deliveries set ready_at = now() - interval '61 s'";
+    execute(postgres.database.pool(), a_minute_ago).await;
     let findings = audited(&postgres, &policy(MINUTE)).await.findings;
     assert_eq!(findings.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [FindingKind::Overdue]);
     execute(postgres.database.pool(), "update postrider.delivery_orderings set held_until = now() + interval '1 s'")

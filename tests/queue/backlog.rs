@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use postrider::SubsystemConfig;
 use postrider_actors::laws::{Harness, channel, wishes};
-use postrider_actors::{Ended, Lease, Outcome, Queue, Reason, Settled, Status, Verdict};
+use postrider_actors::{Ended, Lease, Outcome, Queue, Reason, Search, Settled, Status, Verdict};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -17,7 +17,11 @@ use crate::support::eventually;
 const SOON: Duration = Duration::from_secs(10);
 
 async fn claim(explained: &Explained, slots: usize) -> Vec<Lease> {
-    explained.queue.claim(&channel().name, slots.try_into().unwrap(), Duration::from_secs(60)).await.unwrap()
+    explained
+        .queue
+        .claim(&channel().name, slots.try_into().unwrap(), Duration::from_secs(60), Search::All)
+        .await
+        .unwrap()
 }
 
 async fn record(explained: &Explained, leases: &[Lease], verdict: Verdict) {
@@ -59,14 +63,18 @@ async fn pages_of_a_claim_beside(waiting: i64) -> u64 {
     sqlx::raw_sql("vacuum analyze").execute(pool).await.unwrap();
     // Reads the catalogue, which is not what is counted.
     let nothing = postrider_actors::laws::channel_named("quiet").name;
-    assert!(explained.queue.claim(&nothing, 10.try_into().unwrap(), SOON).await.unwrap().is_empty());
+    assert!(explained.queue.claim(&nothing, 10.try_into().unwrap(), SOON, Search::All).await.unwrap().is_empty());
     explained.plans.take();
     let leases = claim(&explained, 20).await;
     assert_eq!(leases.len(), 10, "all that is not behind the failure");
     assert!(leases.iter().all(|lease| lease.delivery.ordering_key.as_deref() != Some("long")));
     let plans = explained.plans.take();
     walks_only_what_it_needs(&plans);
-    let pages = |kind: &str| plans.iter().map(|plan: &Value| plan["Plan"][kind].as_u64().unwrap()).sum::<u64>();
+    pages_of(&plans)
+}
+
+fn pages_of(plans: &[Value]) -> u64 {
+    let pages = |kind: &str| plans.iter().map(|plan| plan["Plan"][kind].as_u64().unwrap()).sum::<u64>();
     pages("Shared Hit Blocks") + pages("Shared Read Blocks")
 }
 
@@ -79,17 +87,27 @@ async fn c39_ten_of_other_keys_go_at_once_beside_100_000_behind_a_failure_and_th
 }
 
 #[tokio::test]
-async fn c39_under_a_snapshot_that_somebody_holds_all_goes_through_and_no_live_row_is_walked_in_vain() {
+async fn c39_under_a_snapshot_that_somebody_holds_the_last_claims_cost_what_the_first_did() {
     let explained = explained(postgres().await);
     let mut holder = explained.postgres.database.pool().begin().await.unwrap();
     sqlx::raw_sql("set transaction isolation level repeatable read; select 1").execute(&mut *holder).await.unwrap();
-    explained.postgres.record(wishes(3000, None)).await;
-    for _ in 0..30 {
-        let leases = claim(&explained, 100).await;
-        assert_eq!(leases.len(), 100);
-        record(&explained, &leases, Verdict::Succeeded).await;
-        walks_only_what_it_needs(&explained.plans.take());
+    for _ in 0..60 {
+        explained.postgres.record(wishes(50, None)).await;
     }
+    // What has just become ready is always looked at again.
+    explained.postgres.let_pass(SOON).await;
+    let slots = 50.try_into().unwrap();
+    let mut pages = Vec::new();
+    for round in 0..60 {
+        let search = if round == 0 { Search::All } else { Search::Ahead };
+        let leases = explained.queue.claim(&channel().name, slots, Duration::from_secs(60), search).await.unwrap();
+        assert_eq!(leases.len(), 50);
+        pages.push(pages_of(&explained.plans.take()));
+        record(&explained, &leases, Verdict::Succeeded).await;
+    }
+    let (first, last) = (pages[1..11].iter().sum::<u64>(), pages[50..].iter().sum::<u64>());
+    assert!(last * 10 <= first * 13, "pages of ten claims: {first} at first, {last} at last");
+    explained.plans.take();
     assert_eq!(claim(&explained, 100).await, []);
     walks_only_what_it_needs(&explained.plans.take());
     holder.rollback().await.unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use postrider::queue::{self, OperateError, PgQueue};
 use postrider_actors::laws::{Harness, channel, wishes};
 use postrider_actors::{
-    DeliveryId, Ended, Lease, Queue, QueueError, Reason, Recorded, Retention, Settled, Status, Verdict,
+    DeliveryId, Ended, Lease, Queue, QueueError, Reason, Recorded, Retention, Search, Settled, Status, Verdict,
 };
 use sqlx::{AssertSqlSafe, PgPool};
 
@@ -74,7 +74,7 @@ impl Session {
         while self.goes_on() {
             let slots = (1 + self.dice.below(40)).try_into().unwrap();
             let lease = Duration::from_millis(1 + self.dice.below(40) as u64);
-            let mut leases = self.queue.claim(&channel().name, slots, lease).await.unwrap();
+            let mut leases = self.queue.claim(&channel().name, slots, lease, Search::All).await.unwrap();
             self.dice.shuffle(&mut leases);
             let back = leases.split_off(leases.len() - leases.len() / 5);
             if self.dice.below(3) == 0 {
@@ -196,7 +196,7 @@ async fn c37_an_outcome_that_is_the_victim_of_a_hosts_deadlock_is_recorded_once_
     let postgres = postgres().await;
     let queue = PgQueue::new(pool(postgres.database.options().options([("deadlock_timeout", "300ms")])));
     let ids = postgres.record(wishes(2, Some("key"))).await;
-    let lease = queue.claim(&channel().name, 1.try_into().unwrap(), LEASE).await.unwrap().remove(0);
+    let lease = queue.claim(&channel().name, 1.try_into().unwrap(), LEASE, Search::All).await.unwrap().remove(0);
     let mut host = postgres.database.pool().begin().await.unwrap();
     // The host never finds the deadlock: the victim is Postrider.
     sqlx::raw_sql("set local deadlock_timeout = '60s'").execute(&mut *host).await.unwrap();
@@ -245,7 +245,7 @@ async fn c37_a_victim_is_made_again_a_bounded_number_of_times_and_charged_nothin
     let queue = &postgres.queue;
     let id = postgres.record(wishes(1, None)).await[0];
     let attempts = async || postgres.look(id).await.unwrap().attempts;
-    let claim = async || queue.claim(&channel().name, 1.try_into().unwrap(), LEASE).await;
+    let claim = async || queue.claim(&channel().name, 1.try_into().unwrap(), LEASE, Search::All).await;
     for code in ["40P01", "40001"] {
         refuse(&postgres, code, 2).await;
         let lease = claim().await.unwrap().remove(0);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use postrider::queue::Effect;
 use postrider_actors::laws::{Harness, channel, wishes};
-use postrider_actors::{Ended, Queue, Settled, Status, Verdict};
+use postrider_actors::{Ended, Queue, Search, Settled, Status, Verdict};
 
 use crate::harness::{Postgres, postgres};
 
@@ -21,7 +21,7 @@ fn running(statement: &'static str) -> Effect {
 async fn record_around(postgres: &Postgres, effect: Effect) -> Vec<Settled> {
     postgres.record(wishes(3, None)).await;
     let slots = 3.try_into().unwrap();
-    let leases = postgres.queue.claim(&channel().name, slots, Duration::from_secs(60)).await.unwrap();
+    let leases = postgres.queue.claim(&channel().name, slots, Duration::from_secs(60), Search::All).await.unwrap();
     let mut ended: Vec<Ended<Effect>> = leases
         .iter()
         .map(|lease| {

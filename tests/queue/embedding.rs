@@ -6,7 +6,7 @@ use std::time::Duration;
 use postrider::channel::{Channel, Channels};
 use postrider::{SetupError, Subsystem, SubsystemConfig};
 use postrider_actors::laws::{Harness, channel, channel_named, wishes};
-use postrider_actors::{ActorState, ChildId, ConfigError, EngineConfig, Queue, Status};
+use postrider_actors::{ActorState, ChildId, ConfigError, EngineConfig, Queue, Search, Status};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 
 use crate::harness::{Postgres, Wished, Wishing, postgres};
@@ -215,7 +215,7 @@ async fn an_actor_killed_inside_a_database_call_leaves_no_connection_in_an_open_
     let queue = Arc::new(postrider::queue::PgQueue::new(pool.clone()));
     postgres.record(wishes(20, Some("key"))).await;
     let slots = 10.try_into().unwrap();
-    let lease = queue.claim(&channel().name, slots, Duration::from_secs(60)).await.unwrap().remove(0);
+    let lease = queue.claim(&channel().name, slots, Duration::from_secs(60), Search::All).await.unwrap().remove(0);
     // The recording is stopped in its transaction by a lock on the row, and dropped there.
     let mut blocker = postgres.database.pool().begin().await.unwrap();
     let lock = "select from postrider.deliveries where id = $1 for update";

@@ -112,7 +112,8 @@ async fn try_let_pass(pool: &PgPool, micros: i64) -> Result<(), sqlx::Error> {
     let mut transaction = pool.begin().await?;
     for statement in [
         "update postrider.deliveries set status_since = status_since - $1 * interval '1 microsecond',
-            due_at = due_at - $1 * interval '1 microsecond', created_at = created_at - $1 * interval '1 microsecond'",
+            due_at = due_at - $1 * interval '1 microsecond', ready_at = ready_at - $1 * interval '1 microsecond',
+            created_at = created_at - $1 * interval '1 microsecond'",
         "update postrider.delivery_orderings set held_until = held_until - $1 * interval '1 microsecond'
           where (channel, ordering_key) in (
                 select channel, ordering_key from postrider.delivery_orderings for update skip locked)",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use postrider::queue::PgQueue;
 use postrider_actors::laws::{Harness, channel, wishes};
-use postrider_actors::{DeliveryId, Ended, Lease, Queue, Reason, Settled, Status, Verdict};
+use postrider_actors::{DeliveryId, Ended, Lease, Queue, Reason, Search, Settled, Status, Verdict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use sqlx::{Postgres as Database, Transaction};
@@ -146,7 +146,7 @@ impl World {
         let slots = 10.try_into().unwrap();
         // A replica that has just started: it looks for postponed releases at once, others within seconds.
         let replica = PgQueue::new(postgres.queue.pool().clone());
-        for lease in replica.claim(&channel().name, slots, LEASE).await.unwrap() {
+        for lease in replica.claim(&channel().name, slots, LEASE, Search::All).await.unwrap() {
             let id = lease.delivery.id;
             let (key, order) =
                 self.committed.iter().find(|(_, ids)| ids.contains(&id)).expect("only what is committed");

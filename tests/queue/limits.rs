@@ -9,7 +9,7 @@ use postrider::delivery::{MAX_KEY_BYTES, MAX_PAYLOAD_BYTES};
 use postrider::queue::{Effect, Reads};
 use postrider::{Event, InvalidDelivery, NewDelivery, Occurred, RecordError, Recorder};
 use postrider_actors::laws::{Harness, channel, channel_named, wishes};
-use postrider_actors::{ChannelName, ConfigError, Queue, Transport};
+use postrider_actors::{ChannelName, ConfigError, Queue, Search, Transport};
 use serde_json::json;
 use sqlx::PgConnection;
 
@@ -108,7 +108,7 @@ async fn c43_an_event_of_10_000_deliveries_is_recorded_in_one_call_and_holds_up_
     let other = postgres.record(wishes(1, Some("other"))).await[0];
     let claim = async |slots: usize| {
         let (slots, lease) = (slots.try_into().unwrap(), Duration::from_secs(60));
-        postgres.queue.claim(&channel().name, slots, lease).await.unwrap()
+        postgres.queue.claim(&channel().name, slots, lease, Search::All).await.unwrap()
     };
     let leases = claim(10).await;
     assert_eq!(leases.iter().map(|lease| lease.delivery.id).collect::<Vec<_>>(), [other]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use postrider::queue::{self, Listing, MigrateError, PgQueue, SchemaError};
 use postrider_actors::laws::{channel, wishes};
-use postrider_actors::{Ended, Lease, Queue, Reason, Retention, Settled, Status, Verdict};
+use postrider_actors::{Ended, Lease, Queue, Reason, Retention, Search, Settled, Status, Verdict};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::harness::{Wished, operator, postgres, recorder};
@@ -79,7 +79,9 @@ async fn c41_statements_prepared_before_an_additive_migration_run_after_it() {
 
 /// Everything that the queue's actors, a host and operators do.
 async fn every_statement(actors: &PgQueue, host: &mut PgConnection) {
-    let claim = async || actors.claim(&channel().name, 1.try_into().unwrap(), Duration::from_secs(60)).await.unwrap();
+    let claim = async || {
+        actors.claim(&channel().name, 1.try_into().unwrap(), Duration::from_secs(60), Search::All).await.unwrap()
+    };
     let record = async |lease: &Lease, verdict| {
         let (delivery, token, ordered) = (lease.delivery.id, lease.token, lease.delivery.ordering_key.is_some());
         let ended = Ended { delivery, token, ordered, verdict, effect: None };

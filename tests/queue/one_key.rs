@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use postrider::queue::{self, PgQueue};
 use postrider_actors::laws::{Harness, channel, wishes};
-use postrider_actors::{DeliveryId, Ended, Lease, Queue, Reason, Settled, Status, Verdict};
+use postrider_actors::{DeliveryId, Ended, Lease, Queue, Reason, Search, Settled, Status, Verdict};
 
 use crate::harness::{Postgres, let_pass, postgres};
 
@@ -17,7 +17,7 @@ const HOSTS: usize = 3;
 const ROWS: usize = 300;
 
 async fn claim(queue: &PgQueue) -> Vec<Lease> {
-    queue.claim(&channel().name, 5.try_into().unwrap(), LEASE).await.unwrap()
+    queue.claim(&channel().name, 5.try_into().unwrap(), LEASE, Search::All).await.unwrap()
 }
 
 async fn record(queue: &PgQueue, lease: &Lease, verdict: Verdict) -> Settled {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use postrider::queue;
 use postrider_actors::laws::{Harness, channel, wishes};
-use postrider_actors::{DeliveryId, Ended, Lease, Queue, Settled, Status, Verdict};
+use postrider_actors::{DeliveryId, Ended, Lease, Queue, Search, Settled, Status, Verdict};
 use sqlx::PgConnection;
 
 use crate::harness::{Postgres, Wished, operator, postgres, recorder};
@@ -17,7 +17,7 @@ async fn record(connection: &mut PgConnection, count: usize, key: Option<&str>) 
 }
 
 async fn claim(postgres: &Postgres) -> Vec<Lease> {
-    postgres.queue.claim(&channel().name, 10.try_into().unwrap(), Duration::from_secs(60)).await.unwrap()
+    postgres.queue.claim(&channel().name, 10.try_into().unwrap(), Duration::from_secs(60), Search::All).await.unwrap()
 }
 
 async fn succeed(postgres: &Postgres, lease: &Lease) -> Settled {
@@ -152,7 +152,8 @@ async fn a_cancel_in_mid_attempt_while_a_host_holds_the_key_still_waits_for_the_
     postgres.let_pass(Duration::from_secs(30)).await;
     // Another process finds the postponed release by looking.
     let other = postrider::queue::PgQueue::new(postgres.queue.pool().clone());
-    let leases = other.claim(&channel().name, 10.try_into().unwrap(), Duration::from_secs(60)).await.unwrap();
+    let leases =
+        other.claim(&channel().name, 10.try_into().unwrap(), Duration::from_secs(60), Search::All).await.unwrap();
     assert_eq!(leases, [], "its lease has half a minute to go");
     postgres.let_pass(Duration::from_secs(30)).await;
     assert_eq!(claim(&postgres).await[0].delivery.id, recorded[1]);

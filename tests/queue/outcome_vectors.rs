@@ -6,7 +6,7 @@ use std::time::Duration;
 use postrider::mail::smtp::{Stage, judge};
 use postrider::outbound::{classify, retry_after};
 use postrider_actors::laws::{Harness, wishes};
-use postrider_actors::{Backoff, ChannelPolicy, Ended, Jitter, Outcome, Queue, Reason, ReplyCode, Status};
+use postrider_actors::{Backoff, ChannelPolicy, Ended, Jitter, Outcome, Queue, Reason, ReplyCode, Search, Status};
 
 use crate::harness::{Postgres, postgres};
 use crate::vectors::{self, Row};
@@ -83,7 +83,8 @@ async fn settle(postgres: &Postgres, ended: &Attempt, jitter: f64) -> (Status, O
     let channel =
         ChannelPolicy { max_age: Duration::from_secs_f64(ended.max_age), ..postrider_actors::laws::channel() };
     let slots = 1.try_into().unwrap();
-    let lease = postgres.queue.claim(&channel.name, slots, Duration::from_secs(60)).await.unwrap().remove(0);
+    let lease =
+        postgres.queue.claim(&channel.name, slots, Duration::from_secs(60), Search::All).await.unwrap().remove(0);
     assert_eq!(lease.attempt_since_retry, attempt);
     let verdict = Backoff::default().verdict(ended.outcome, attempt, &Jitter::from_fn(move || jitter));
     // The age is counted at the recording. Taken back by what a recording takes, so that "exactly at MAX_AGE" is not

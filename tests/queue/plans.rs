@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use postrider::queue::{self, Listing, PgQueue};
 use postrider_actors::laws::{Harness, channel, wishes};
-use postrider_actors::{AuditPolicy, Ended, Queue, Retention, Status, Verdict};
+use postrider_actors::{AuditPolicy, Ended, Queue, Retention, Search, Status, Verdict};
 use serde_json::Value;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection};
@@ -66,6 +66,10 @@ fn nodes(plan: &Value) -> Vec<&Value> {
 
 /// The plan neither scans the table of deliveries nor sorts, and no scan of it throws rows away.
 pub fn walks_only_what_it_needs(plans: &[Value]) {
+    walks_in_vain_at_most(0, plans);
+}
+
+fn walks_in_vain_at_most(allowed: u64, plans: &[Value]) {
     for plan in plans {
         for node in nodes(&plan["Plan"]) {
             let kind = node["Node Type"].as_str().unwrap();
@@ -73,7 +77,7 @@ pub fn walks_only_what_it_needs(plans: &[Value]) {
             assert!(!(of_deliveries && kind == "Seq Scan"), "scans the table: {plan:#}");
             assert!(!kind.contains("Sort"), "sorts: {plan:#}");
             let thrown_away = node["Rows Removed by Filter"].as_u64().unwrap_or(0);
-            assert!(!of_deliveries || thrown_away == 0, "walks {thrown_away} rows in vain: {plan:#}");
+            assert!(!of_deliveries || thrown_away <= allowed, "walks {thrown_away} rows in vain: {plan:#}");
         }
     }
 }
@@ -100,9 +104,9 @@ async fn large() -> Explained {
 async fn fill(postgres: &Postgres) {
     let fill = "
         insert into postrider.delivery_orderings (channel, ordering_key, last_ordinal, unfinished) values ('laws', 'long', 20000, 20000);
-        insert into postrider.deliveries (id, event_id, channel, owner, destination, payload, status, status_since, claimable, due_at, claim_token, attempt, ordering_key, ordinal)
+        insert into postrider.deliveries (id, event_id, channel, owner, destination, payload, status, status_since, claimable, due_at, ready_at, claim_token, attempt, ordering_key, ordinal)
         select gen_random_uuid(), gen_random_uuid(), case n % 4 when 0 then 'other' else 'laws' end, 'owner', 'destination', jsonb_build_object('body', repeat(md5(n::text), 10)), status,
-               now() - n * interval '1 second', not waits, now() + due, case when leased then gen_random_uuid() end, 1,
+               now() - n * interval '1 second', not waits, now() + due, now() + case when leased then '-1 minute' else due end, case when leased then gen_random_uuid() end, 1,
                case when waits then 'long' end, case when waits then n end
           from (select n, 'succeeded' as status, false as waits, false as leased, interval '0' as due from generate_series(1, 20000) n
                 union all select n, case n % 2 when 0 then 'failed' else 'cancelled' end, false, false, '0' from generate_series(1, 2000) n
@@ -139,10 +143,12 @@ async fn a_claim_walks_and_locks_only_the_rows_that_it_returns() {
     let large = large().await;
     for round in 0..3 {
         let slots = 100.try_into().unwrap();
-        let leases = large.queue.claim(&channel().name, slots, Duration::from_secs(60)).await.unwrap();
+        // A search of all also walks what is being attempted; one ahead begins at the last that was claimed.
+        let search = if round == 0 { Search::All } else { Search::Ahead };
+        let leases = large.queue.claim(&channel().name, slots, Duration::from_secs(60), search).await.unwrap();
         assert_eq!(leases.len(), 100);
         let plans = large.plans.take();
-        walks_only_what_it_needs(&plans);
+        walks_in_vain_at_most(u64::from(round > 0), &plans);
         let nodes: Vec<&Value> = plans.iter().flat_map(|plan| nodes(&plan["Plan"])).collect();
         let locked: Vec<_> = nodes.iter().filter(|node| node["Node Type"] == "LockRows").collect();
         assert_eq!(locked.len(), 1);
@@ -159,7 +165,7 @@ async fn a_claim_that_finds_nothing_walks_nothing() {
     let large = large().await;
     let quiet = postrider_actors::laws::channel_named("quiet").name;
     let slots = 100.try_into().unwrap();
-    assert!(large.queue.claim(&quiet, slots, Duration::from_secs(60)).await.unwrap().is_empty());
+    assert!(large.queue.claim(&quiet, slots, Duration::from_secs(60), Search::All).await.unwrap().is_empty());
     walks_only_what_it_needs(&large.plans.take());
 }
 
@@ -169,14 +175,14 @@ async fn a_recording_looks_up_each_row_by_its_key() {
     large.postgres.record(wishes(50, None)).await;
     for ordered in [false, true] {
         if ordered {
-            sqlx::query("update postrider.deliveries set due_at = now() + interval '1 hour' where due_at < now() and claim_token is null and ordering_key is null")
+            sqlx::query("update postrider.deliveries set due_at = now() + interval '1 hour', ready_at = now() + interval '1 hour' where due_at < now() and claim_token is null and ordering_key is null")
                 .execute(large.postgres.database.pool())
                 .await
                 .unwrap();
             large.postgres.record(wishes(3, Some("short"))).await;
         }
         let slots = 50.try_into().unwrap();
-        let leases = large.queue.claim(&channel().name, slots, Duration::from_secs(60)).await.unwrap();
+        let leases = large.queue.claim(&channel().name, slots, Duration::from_secs(60), Search::All).await.unwrap();
         assert!(leases.iter().all(|lease| lease.delivery.ordering_key.is_some() == ordered));
         large.plans.take();
         let ended: Vec<_> = leases
@@ -263,7 +269,7 @@ async fn a_session_that_knew_the_table_empty_claims_by_the_index_when_it_is_full
     let large = explained(postgres);
     let claim = async || {
         let slots = 100.try_into().unwrap();
-        large.queue.claim(&channel().name, slots, Duration::from_secs(60)).await.unwrap()
+        large.queue.claim(&channel().name, slots, Duration::from_secs(60), Search::All).await.unwrap()
     };
     for _ in 0..12 {
         assert!(claim().await.is_empty());

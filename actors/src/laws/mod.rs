@@ -116,6 +116,8 @@ macro_rules! queue_laws {
             an_effect_commits_with_its_transition_or_not_at_all
             an_effect_of_a_lost_lease_is_not_applied
             a_lease_given_back_is_due_at_once_and_its_attempt_not_counted
+            a_search_ahead_finds_what_becomes_ready_and_one_of_all_also_what_ran_out
+            what_follows_in_a_key_is_found_by_a_search_ahead_however_long_it_waited
             cleanup_deletes_by_age_and_nothing_sooner
             cleanup_abandons_a_key_whose_failure_is_past_retention
             pending_counts_what_waits_or_is_attempted_and_the_age_of_the_oldest

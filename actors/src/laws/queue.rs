@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Harness, Look, Wish, channel, channel_named, wishes};
 use crate::ids::{ClaimToken, DeliveryId};
 use crate::outcome::{Reason, Settled, Status, Verdict};
-use crate::ports::{Ended, Lease, Queue, Recorded, Retention};
+use crate::ports::{Ended, Lease, Queue, Recorded, Retention, Search};
 
 const LEASE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -21,7 +21,7 @@ type EffectOf<H> = <<H as Harness>::Queue as Queue>::Effect;
 
 async fn claim<H: Harness>(harness: &H, slots: usize) -> Vec<Lease> {
     let slots = NonZeroUsize::new(slots).unwrap_or(NonZeroUsize::MIN);
-    harness.queue().claim(&channel().name, slots, LEASE).await.unwrap()
+    harness.queue().claim(&channel().name, slots, LEASE, Search::All).await.unwrap()
 }
 
 async fn claim_one<H: Harness>(harness: &H) -> Lease {
@@ -399,6 +399,45 @@ pub async fn a_lease_given_back_is_due_at_once_and_its_attempt_not_counted<H: Ha
     let again = claim_one(&harness).await;
     assert_eq!(again.attempt, 1);
     assert_eq!(record(&harness, &lease, FAILED).await, Settled::LeaseLost);
+}
+
+/// Ahead of a claim that has been made: what is new, comes due, comes back, is retried, or follows in its key.
+pub async fn a_search_ahead_finds_what_becomes_ready_and_one_of_all_also_what_ran_out<H: Harness>(harness: H) {
+    let ahead = async || {
+        let leases = harness.queue().claim(&channel().name, NonZeroUsize::MIN, LEASE, Search::Ahead).await.unwrap();
+        leases.into_iter().next().unwrap()
+    };
+    let lost = harness.record(wishes(1, None)).await[0];
+    assert_eq!(claim_one(&harness).await.delivery.id, lost);
+    harness.let_pass(LEASE + MOMENT).await;
+
+    let new = harness.record(wishes(1, None)).await[0];
+    let lease = ahead().await;
+    assert_eq!(lease.delivery.id, new);
+    harness.queue().give_back(&channel().name, &[(new, lease.token)]).await.unwrap();
+    let lease = ahead().await;
+    assert_eq!(lease.delivery.id, new, "given back");
+    let recorded = record(&harness, &lease, retry(Duration::from_millis(1))).await;
+    assert_eq!(recorded, Settled::Recorded(Status::Pending));
+    harness.let_pass(Duration::from_millis(1)).await;
+    let lease = ahead().await;
+    assert_eq!(lease.delivery.id, new, "a retry whose time has come");
+    assert_eq!(record(&harness, &lease, FAILED).await, Settled::Recorded(Status::Failed));
+    assert!(harness.retry(new).await);
+    let lease = ahead().await;
+    assert_eq!(lease.delivery.id, new, "retried by an operator");
+    assert_eq!(record(&harness, &lease, Verdict::Succeeded).await, Settled::Recorded(Status::Succeeded));
+    assert_eq!(claim_one(&harness).await.delivery.id, lost, "its lease ran out");
+}
+
+pub async fn what_follows_in_a_key_is_found_by_a_search_ahead_however_long_it_waited<H: Harness>(harness: H) {
+    let key = harness.record(wishes(2, Some("key"))).await;
+    harness.let_pass(HOUR).await;
+    let head = claim_one(&harness).await;
+    assert_eq!(head.delivery.id, key[0]);
+    assert_eq!(record(&harness, &head, Verdict::Succeeded).await, Settled::Recorded(Status::Succeeded));
+    let next = harness.queue().claim(&channel().name, NonZeroUsize::MIN, LEASE, Search::Ahead).await.unwrap();
+    assert_eq!(next.iter().map(|lease| lease.delivery.id).collect::<Vec<_>>(), [key[1]]);
 }
 
 pub async fn cleanup_deletes_by_age_and_nothing_sooner<H: Harness>(harness: H) {

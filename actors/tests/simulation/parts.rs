@@ -9,7 +9,7 @@ use postrider_actors::checker::{Answer, Receipt, Settlement, Worker};
 use postrider_actors::model::MarkEffect;
 use postrider_actors::{
     Attempted, AuditPolicy, ChannelName, ChannelPolicy, ClaimToken, CleanedUp, DeliveryId, Ended, FindingCount, Lease,
-    Outcome, PendingCount, Queue, QueueError, Reason, Recorded, Retention, Transport,
+    Outcome, PendingCount, Queue, QueueError, Reason, Recorded, Retention, Search, Transport,
 };
 
 use crate::nemesis;
@@ -57,9 +57,10 @@ impl Queue for SimQueue {
         channel: &ChannelName,
         slots: NonZeroUsize,
         lease: Duration,
+        search: Search,
     ) -> Result<Vec<Lease>, QueueError> {
         self.there("claiming").await?;
-        let leases = self.world.queue.claim(channel, slots, lease).await?;
+        let leases = self.world.queue.claim(channel, slots, lease, search).await?;
         if !leases.is_empty() {
             nemesis::reached(&self.world, self.replica, Gap::InClaim);
         }

@@ -33,8 +33,8 @@ pub(super) async fn overdue(
                                due.claim_token is not null as claimed
                           from postrider.deliveries due
                          where due.channel = c.name and due.status = 'pending' and due.claimable
-                           and due.due_at < now() - $3
-                         order by due.due_at
+                           and due.ready_at < now() - $3 and due.due_at < now() - $3
+                         order by due.ready_at
                          limit $4) d
                    left join postrider.delivery_orderings o on o.channel = c.name and o.ordering_key = d.ordering_key) late
           group by late.channel, late.kind",
@@ -67,7 +67,7 @@ pub(super) async fn claimable(
                         select due.id, due.ordering_key, due.ordinal
                           from postrider.deliveries due
                          where due.channel = c.name and due.status = 'pending' and due.claimable
-                         order by due.due_at
+                         order by due.ready_at
                          limit $2) d) free
           group by free.channel, free.kind",
     )
