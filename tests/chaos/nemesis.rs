@@ -21,6 +21,8 @@ use crate::settings::{LEASE, Size};
 
 /// For orders to be carried out on a busy machine, and for what was broken to be seen as broken.
 const SETTLING: Duration = Duration::from_millis(500);
+/// Long enough for sends to begin, and shorter than they wait to be connected.
+const UNREAD: Duration = Duration::from_millis(250);
 
 /// All that can be broken.
 pub struct World {
@@ -118,7 +120,17 @@ async fn kill_an_actor(world: &World, dice: &mut Dice) {
 
 async fn kill_a_replica(world: &World, dice: &mut Dice) {
     let (place, from) = (world.place(dice), world.clock.now());
+    // Every second time with sends that the receiver has not read, which else are hit by luck alone.
+    let unread = dice.turn().is_multiple_of(2);
+    if unread {
+        world.receiver.set_deaf(true);
+        tokio::time::sleep(UNREAD).await;
+    }
     let replica = world.fleet.kill(place).await;
+    if unread {
+        world.receiver.set_deaf(false);
+        world.fault(FaultKind::ReceiverOut, Scope::Receiver, from);
+    }
     world.fault(FaultKind::ReplicaKilled, Scope::Replica { replica }, from);
 }
 

@@ -48,6 +48,7 @@ struct Shared {
     clock: Clock,
     seed: u64,
     out: AtomicBool,
+    deaf: AtomicBool,
     only_success: AtomicBool,
     turned_away: AtomicU64,
     /// In the order of the lines of the file.
@@ -77,6 +78,7 @@ impl Receiver {
             clock,
             seed,
             out: AtomicBool::new(false),
+            deaf: AtomicBool::new(false),
             only_success: AtomicBool::new(false),
             turned_away: AtomicU64::new(0),
             received: Mutex::new((Vec::new(), File::create(file).unwrap())),
@@ -86,6 +88,9 @@ impl Receiver {
             let mut serving = JoinSet::new(); // aborted with this task
             loop {
                 let Ok((tcp, _)) = listener.accept().await else { continue };
+                while theirs.deaf.load(Ordering::SeqCst) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
                 while serving.try_join_next().is_some() {}
                 if theirs.out.load(Ordering::SeqCst) {
                     theirs.turned_away.fetch_add(1, Ordering::SeqCst);
@@ -104,6 +109,11 @@ impl Receiver {
     /// Turns everybody away.
     pub fn set_out(&self, out: bool) {
         self.shared.out.store(out, Ordering::SeqCst);
+    }
+
+    /// Lets everybody connect and reads nothing of what they send until it hears again.
+    pub fn set_deaf(&self, deaf: bool) {
+        self.shared.deaf.store(deaf, Ordering::SeqCst);
     }
 
     /// How many it turned away while it was out.
