@@ -18,7 +18,9 @@ use crate::queue::{self, PgQueue, Reads, SchemaError, check_schema};
 use crate::recorder::Recorder;
 use crate::wake::Waker;
 
-/// Connections that the tree needs besides one for each channel: cleanup, gauge, listening, notifying, and two for what
+/// A claimer claims while it records.
+const CONNECTIONS_OF_A_CHANNEL: u32 = 2;
+/// Connections that the tree needs besides [`CONNECTIONS_OF_A_CHANNEL`]: cleanup, gauge, listening, notifying, and two for what
 /// transports read.
 const SHARED_CONNECTIONS: u32 = 4 + queue::READING_CONNECTIONS;
 
@@ -70,7 +72,7 @@ impl From<SessionError> for SetupError {
 pub struct SubsystemConfig {
     /// Timing and sizes of the actor tree.
     pub engine: EngineConfig,
-    /// Connections of the actors' own pool; `None`: one for each channel and six shared.
+    /// Connections of the actors' own pool; `None`: two for each channel and six shared.
     pub pool_size: Option<u32>,
     /// Whether commits wake claimers; off, polling alone finds work.
     pub wake_ups: bool,
@@ -101,7 +103,8 @@ impl SubsystemConfig {
     }
 
     fn pool_size_for(&self, channels: usize) -> Result<u32, SetupError> {
-        let needed = u32::try_from(channels).unwrap_or(u32::MAX).saturating_add(SHARED_CONNECTIONS);
+        let channels_need = u32::try_from(channels).unwrap_or(u32::MAX).saturating_mul(CONNECTIONS_OF_A_CHANNEL);
+        let needed = channels_need.saturating_add(SHARED_CONNECTIONS);
         let size = self.pool_size.unwrap_or(needed);
         if size < needed { Err(SetupError::PoolTooSmall { size, channels, needed }) } else { Ok(size) }
     }

@@ -27,6 +27,7 @@
 
 mod audit;
 mod backoff;
+mod calls;
 #[cfg(feature = "model")]
 pub mod checker;
 mod claimer;

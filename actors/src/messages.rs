@@ -4,6 +4,7 @@ use ractor::ActorId;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::calls::{Answer, Call};
 use crate::health::ChildId;
 use crate::ids::{ChannelName, ClaimToken, DeliveryId};
 use crate::ports::{Ended, Lease};
@@ -48,7 +49,9 @@ pub(crate) enum ClaimerMsg<E: Send + Sync + 'static> {
     Hint,
     /// Look, hint or not.
     Poll,
-    /// Record what ended, then claim for the free slots.
+    /// A call to the queue is over; without an answer, it panicked.
+    Answered(Call, Option<Answer<E>>),
+    /// Record what ended, and claim for the free slots.
     Step,
     /// Claim no more.
     Drain,

@@ -1,4 +1,4 @@
-//! Calls to the queue as the actors make them: with a deadline, and with an outage as a value.
+//! Whether the queue answers, as the actors see it: an outage is a value.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::ports::QueueError;
 use crate::vitals::Vitals;
 
-/// Whether the queue answers, and when to ask it again.
+/// Whether the queue answers calls of one kind, and when to make the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     failures: u32,
@@ -30,7 +30,12 @@ impl Outage {
         self.ask_again_at = Some(Instant::now() + Self::FIRST_WAIT);
     }
 
-    /// Makes one call. An error is logged when it is the first of an outage, and once a minute or so after that.
+    /// The last call failed.
+    pub(crate) const fn lasts(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// Makes one call, and notes what came of it.
     pub(crate) async fn call<T>(
         &mut self,
         during: &'static str,
@@ -38,17 +43,21 @@ impl Outage {
         vitals: &Arc<Vitals>,
         call: impl Future<Output = Result<T, QueueError>>,
     ) -> Option<T> {
-        let answer = match tokio::time::timeout(deadline, call).await {
-            Ok(answer) => answer,
-            Err(_elapsed) => Err(QueueError::TimedOut { during, deadline }),
-        };
+        let answer = tokio::time::timeout(deadline, call).await;
         vitals.step_done();
+        self.heard(answer.unwrap_or(Err(QueueError::TimedOut { during, deadline })), false, vitals)
+    }
+
+    /// Notes what came of a call; `elsewhere`: other calls of this actor fail.
+    ///
+    /// An error is logged when it is the first of an outage, and once a minute or so after that.
+    pub(crate) fn heard<T>(&mut self, answer: Result<T, QueueError>, elsewhere: bool, vitals: &Vitals) -> Option<T> {
         match answer {
             Ok(value) => {
-                if vitals.set_store_unreachable(false) {
-                    tracing::info!(during, failures = self.failures, "the queue answers again");
+                let failures = std::mem::take(self).failures;
+                if !elsewhere && vitals.set_store_unreachable(false) {
+                    tracing::info!(failures, "the queue answers again");
                 }
-                *self = Self::default();
                 Some(value)
             }
             Err(error) => {

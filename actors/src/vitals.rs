@@ -7,6 +7,8 @@ use std::time::Duration;
 use ractor::{ActorRef, Message};
 use tokio::time::Instant;
 
+use crate::calls::Call;
+
 /// Written by an actor's own handler, read by the supervisor and by health. One for each life of an actor.
 #[derive(Debug)]
 pub(crate) struct Vitals {
@@ -15,6 +17,8 @@ pub(crate) struct Vitals {
     in_flight: AtomicUsize,
     /// Milliseconds after `born`, plus one, when the present message was taken up; zero: idle.
     busy_since: AtomicU64,
+    /// The same for each call to the queue that is made beside the messages.
+    calling_since: [AtomicU64; Call::KINDS],
     /// Milliseconds after `born` when a message was last finished.
     progressed: AtomicU64,
     store_unreachable: AtomicBool,
@@ -27,6 +31,7 @@ impl Vitals {
             mailbox: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             busy_since: AtomicU64::new(0),
+            calling_since: Default::default(),
             progressed: AtomicU64::new(0),
             store_unreachable: AtomicBool::new(false),
         })
@@ -41,6 +46,12 @@ impl Vitals {
         let _ = self.mailbox.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |depth| Some(depth.saturating_sub(1)));
         self.busy_since.store(self.millis() + 1, Ordering::Relaxed);
         Handling(Arc::clone(self))
+    }
+
+    /// Marks the call as under way until the guard drops.
+    pub(crate) fn calling(self: &Arc<Self>, call: Call) -> Calling {
+        self.calling_since[call as usize].store(self.millis() + 1, Ordering::Relaxed);
+        Calling(Arc::clone(self), call)
     }
 
     /// A step within the present message is done: what is stuck is counted from here.
@@ -71,12 +82,12 @@ impl Vitals {
         self.store_unreachable.load(Ordering::Relaxed)
     }
 
-    /// How long the present message has been handled; `None` while idle.
+    /// How long the present message, or the longest of the calls beside it, has taken; `None` while idle.
     pub(crate) fn busy_for(&self) -> Option<Duration> {
-        match self.busy_since.load(Ordering::Relaxed) {
-            0 => None,
-            since => Some(Duration::from_millis(self.millis().saturating_sub(since - 1))),
-        }
+        let now = self.millis();
+        let since = self.calling_since.iter().chain([&self.busy_since]).map(|since| since.load(Ordering::Relaxed));
+        let longest = since.filter(|since| *since > 0).min()?;
+        Some(Duration::from_millis(now.saturating_sub(longest - 1)))
     }
 
     /// Since a message was last finished, or since birth.
@@ -91,6 +102,14 @@ impl Drop for Handling {
     fn drop(&mut self) {
         self.0.progressed.store(self.0.millis(), Ordering::Relaxed);
         self.0.busy_since.store(0, Ordering::Relaxed);
+    }
+}
+
+pub(crate) struct Calling(Arc<Vitals>, Call);
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        self.0.calling_since[self.1 as usize].store(0, Ordering::Relaxed);
     }
 }
 

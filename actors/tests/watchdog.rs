@@ -23,10 +23,27 @@ use crate::loud::Loud;
 
 const SOON: Duration = Duration::from_secs(30);
 
-/// A queue one of whose claims blocks its thread, whatever its deadline, once it is told to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Claim,
+    Record,
+}
+
+/// A queue one of whose calls for [`channel`] blocks its thread, whatever its deadline, once it is told to.
 struct Blocking {
     queue: Arc<ModelQueue>,
-    next_claim_waits_for: Mutex<Option<mpsc::Receiver<()>>>,
+    next_waits_for: Mutex<Option<(Call, mpsc::Receiver<()>)>>,
+}
+
+impl Blocking {
+    fn block(&self, call: Call, channel_name: &ChannelName) {
+        let of_it = *channel_name == channel().name;
+        let waits_for = self.next_waits_for.lock().unwrap().take_if(|(next, _)| of_it && *next == call);
+        if let Some((_, let_go)) = waits_for {
+            // In place: tokio's timers and sockets may hang on the very thread that is blocked.
+            tokio::task::block_in_place(|| let_go.recv_timeout(SOON * 2)).unwrap();
+        }
+    }
 }
 
 impl Queue for Blocking {
@@ -39,16 +56,12 @@ impl Queue for Blocking {
         lease: Duration,
         search: Search,
     ) -> Result<Vec<Lease>, QueueError> {
-        let waits_for = (*channel_name == channel().name).then(|| self.next_claim_waits_for.lock().unwrap().take());
-        if let Some(let_go) = waits_for.flatten() {
-            // In place: tokio's timers and sockets may hang on the very thread that is blocked.
-            tokio::task::block_in_place(|| let_go.recv_timeout(SOON * 2)).unwrap();
-            return Ok(Vec::new());
-        }
+        self.block(Call::Claim, channel_name);
         self.queue.claim(channel_name, slots, lease, search).await
     }
 
     async fn record(&self, channel: &ChannelPolicy, ended: &[Ended<MarkEffect>]) -> Result<Recorded, QueueError> {
+        self.block(Call::Record, &channel.name);
         self.queue.record(channel, ended).await
     }
 
@@ -103,12 +116,21 @@ async fn succeed(model: &Model, ids: &[DeliveryId]) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_stuck_claimer_is_ended_and_its_successor_records_what_was_under_way_without_a_second_send() {
+/// Both blocked calls in one test, as what is logged is the process's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 6)]
+async fn a_claimer_with_a_stuck_call_is_replaced_and_nothing_is_sent_twice() {
     let loud = Loud::default();
     tracing_subscriber::registry().with(loud.clone()).init();
+    for (stuck, call) in [Call::Claim, Call::Record].into_iter().enumerate() {
+        blocked(call).await;
+        let said = loud.said();
+        assert_eq!(said.iter().filter(|message| message.contains("stuck")).count(), stuck + 1, "{said:?}");
+    }
+}
+
+async fn blocked(call: Call) {
     let model = Model(ModelQueue::new());
-    let queue = Arc::new(Blocking { queue: model.queue(), next_claim_waits_for: Mutex::default() });
+    let queue = Arc::new(Blocking { queue: model.queue(), next_waits_for: Mutex::default() });
     let transport = Arc::new(Gated { gate: Semaphore::new(0), sent: Mutex::default() });
     let channels = [channel(), channel_named("other")].map(|policy| {
         let transport: Arc<dyn Transport<MarkEffect>> = transport.clone();
@@ -126,36 +148,39 @@ async fn a_stuck_claimer_is_ended_and_its_successor_records_what_was_under_way_w
     let id = model.record(wishes(1, None)).await[0];
     eventually("it is under way", async || transport.sent.lock().unwrap().contains(&id)).await;
 
-    // The other sender has a free slot, so that the claimer looks again, and blocks its thread.
+    // The other sender has a free slot, so that the claimer claims again.
     let (let_go, wait) = mpsc::channel();
-    *queue.next_claim_waits_for.lock().unwrap() = Some(wait);
-    eventually("the claimer is stuck", async || queue.next_claim_waits_for.lock().unwrap().is_none()).await;
+    *queue.next_waits_for.lock().unwrap() = Some((call, wait));
     transport.gate.add_permits(1);
+    eventually("the call is stuck", async || queue.next_waits_for.lock().unwrap().is_none()).await;
+    if call == Call::Claim {
+        succeed(&model, &[id]).await;
+    } else {
+        assert_eq!(model.look(id).await.unwrap().status, Status::Pending);
+    }
     let others = model.record(vec![Wish { channel: channel_named("other").name, ordering_key: None }; 20]).await;
     succeed(&model, &others).await;
+
     // Its longest step is a call to the queue and 5 s; looked at each second.
     let claimer = ChildId::Claimer(channel().name);
-    eventually("health shows it", async || {
-        engine.health().actor(&claimer).is_some_and(|actor| actor.since_progress > seconds(8))
-    })
-    .await;
-    assert_eq!(model.look(id).await.unwrap().status, Status::Pending, "nobody has recorded it");
-    let_go.send(()).unwrap();
-    succeed(&model, &[id]).await;
     eventually("its successor runs", async || {
         let health = engine.health();
         let actor = health.actor(&claimer).unwrap();
         actor.state == ActorState::Running && (actor.restarts, actor.last_restart) == (1, Some(RestartReason::Stuck))
     })
     .await;
+    succeed(&model, &[id]).await;
     let next = model.record(wishes(1, None)).await[0];
     transport.gate.add_permits(1);
     succeed(&model, &[next]).await;
+    // What was stuck goes on, and is in vain.
+    let_go.send(()).unwrap();
+    let last = model.record(wishes(1, None)).await[0];
+    transport.gate.add_permits(1);
+    succeed(&model, &[last]).await;
     let sent = transport.sent.lock().unwrap().clone();
-    assert_eq!([id, next].map(|id| sent.iter().filter(|sent| **sent == id).count()), [1, 1]);
+    assert_eq!([id, next, last].map(|id| sent.iter().filter(|sent| **sent == id).count()), [1, 1, 1]);
     let restarts: u64 = engine.health().actors.iter().map(|actor| actor.restarts).sum();
     assert_eq!(restarts, 1, "nobody else was");
-    let said = loud.said();
-    assert_eq!(said.iter().filter(|message| message.contains("stuck")).count(), 1, "{said:?}");
     engine.shut_down().await;
 }

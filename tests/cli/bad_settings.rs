@@ -59,7 +59,7 @@ async fn timing_that_cannot_hold_is_refused_with_both_settings() {
         (&["--shutdown-deadline", "9s"], &["shutdown deadline (9s)", "send timeout (10s)", "--shutdown-deadline"]),
         (&["--backoff-cap", "2h"], &["backoff cap (7200s)", "MAX_AGE of channel backchannel_logout", "--backoff-cap"]),
         (&["--poll-interval", "0s"], &["poll interval must be longer than zero"]),
-        (&["--actors-pool-size", "8"], &["pool size (8)", "at least 9", "--actors-pool-size"]),
+        (&["--actors-pool-size", "8"], &["pool size (8)", "at least 12", "--actors-pool-size"]),
     ];
     for (flags, words) in cases {
         let all = [&["--issuer", "https://id.example", "--signing-key", &key][..], flags].concat();

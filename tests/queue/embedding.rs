@@ -186,8 +186,8 @@ async fn settings_that_cannot_keep_a_guarantee_are_refused_with_both_named() {
         assert!(matches!(refused, SetupError::Config(_)));
         assert!(named.iter().all(|setting| refused.to_string().contains(setting)), "{refused}");
     }
-    let small = refused(&postgres, SubsystemConfig { pool_size: Some(6), ..SubsystemConfig::default() }).await;
-    assert!(small.to_string().contains("pool size (6)") && small.to_string().contains("at least 7"), "{small}");
+    let small = refused(&postgres, SubsystemConfig { pool_size: Some(7), ..SubsystemConfig::default() }).await;
+    assert!(small.to_string().contains("pool size (7)") && small.to_string().contains("at least 8"), "{small}");
     let exact = engine(|engine| engine.send_timeout = seconds(50) - Duration::from_nanos(1));
     let exact = SubsystemConfig { engine: EngineConfig { shutdown_deadline: seconds(50), ..exact.engine }, ..exact };
     let allowed = Subsystem::spawn(postgres.database.options(), channels(&["laws"]), exact).await.unwrap();

@@ -129,6 +129,12 @@ impl Receiver {
         }
     }
 
+    /// The store's clock leapt ahead since: that ends a lease that no worker knows to have ended, and what it outran is
+    /// lost on the way.
+    fn outrun(&self, began: Duration) -> bool {
+        self.world.lock().trouble.leapt.is_some_and(|leapt| leapt + millis(100) >= began)
+    }
+
     fn frozen_for(&self) -> Duration {
         let until = self.world.lock().trouble.frozen.get(&self.worker.replica).copied().unwrap_or_default();
         until.saturating_sub(self.world.now())
@@ -155,7 +161,7 @@ impl Transport<MarkEffect> for Receiver {
             tokio::spawn(async move {
                 tokio::time::sleep(stalled).await;
                 // An attempt begins in the first half of its lease at the latest.
-                let late = stalled > LEASE / 2;
+                let late = stalled > LEASE / 2 || stalled_sender.outrun(began);
                 stalled_sender.arrives(&stalled_lease, Answer::Nothing, late);
             });
             return std::future::pending().await;
@@ -175,9 +181,7 @@ impl Transport<MarkEffect> for Receiver {
             25..=30 => Answer::Refuse,
             _ => Answer::Success,
         };
-        // A clock that leaps ahead ends a lease that no worker knows to have ended: what it outran is lost on the way.
-        let outrun = world.lock().trouble.leapt.is_some_and(|leapt| leapt + millis(100) >= began);
-        if outrun {
+        if self.outrun(began) {
             return std::future::pending().await;
         }
         self.arrives(lease, answer, false);

@@ -56,7 +56,7 @@ pub(super) struct EngineArguments {
     /// How long failed and cancelled deliveries are kept; a failed one also holds back its ordering key for so long.
     #[arg(long, env = "POSTRIDER_KEEP_FAILED", value_name = "TIME", default_value = "30d", value_parser = duration::parse)]
     keep_failed: Duration,
-    /// Connections of the actors' own. Default: six, and one for each channel.
+    /// Connections of the actors' own. Default: six, and two for each channel.
     #[arg(long, env = "POSTRIDER_ACTORS_POOL_SIZE", value_name = "N")]
     actors_pool_size: Option<u32>,
     /// Whether commits wake claimers at once; off, they poll.
