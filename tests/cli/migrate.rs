@@ -16,7 +16,7 @@ async fn ten_migrate_an_empty_database_at_once() {
     }
     while let Some(done) = running.join_next().await {
         let said = done.unwrap().ok();
-        assert!(said.contains("is at queue 5, identity 2"), "{said}");
+        assert!(said.contains("is at queue 6, identity 3"), "{said}");
     }
     postrider::check_schema(&mut database.connect().await).await.unwrap();
     let left = "select count(*) from pg_stat_activity where datname = $1 and application_name = 'postrider'";
@@ -32,7 +32,7 @@ async fn ten_migrate_an_empty_database_at_once() {
 async fn a_schema_newer_than_the_program_is_refused_by_every_command() {
     let database = support::database().await;
     // A newer release that took something away which this one needs.
-    let newer = "update postrider.queue_migrations set version = 999 where version = 5; update postrider.compatibility set oldest_migration = 999";
+    let newer = "update postrider.queue_migrations set version = 999 where version = 6; update postrider.compatibility set oldest_migration = 999";
     sqlx::raw_sql(newer).execute(database.pool()).await.unwrap();
     let scratch = Scratch::new();
     let key = crate::program::key(&scratch).await;
@@ -48,7 +48,7 @@ async fn a_schema_newer_than_the_program_is_refused_by_every_command() {
 #[tokio::test]
 async fn a_schema_that_a_newer_release_only_added_to_is_worked_with_and_not_migrated() {
     let database = support::database().await;
-    sqlx::query("update postrider.queue_migrations set version = 999 where version = 5")
+    sqlx::query("update postrider.queue_migrations set version = 999 where version = 6")
         .execute(database.pool())
         .await
         .unwrap();

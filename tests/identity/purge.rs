@@ -183,3 +183,25 @@ async fn deleting_what_an_owner_has_in_a_channel_spares_ordered_deliveries_other
     assert_eq!(queue::delete_of_owner(&mut connection, &one, "a").await.unwrap(), 0);
     assert_eq!(world.count("postrider.deliveries").await, 3);
 }
+
+/// By their own index, however much else there is in the channel.
+#[tokio::test]
+async fn the_announcements_of_an_account_are_found_without_walking_those_of_others() {
+    let world = World::new().await;
+    world
+        .execute(
+            "insert into postrider.deliveries (id, event_id, channel, owner, destination, payload)
+             select gen_random_uuid(), gen_random_uuid(), 'announcement', 'owner-' || n % 1000, 'd', '{}'
+               from generate_series(1, 20000) n"
+                .to_owned(),
+        )
+        .await;
+    world.execute("analyze postrider.deliveries".to_owned()).await;
+    let mut connection = world.connect().await;
+    let announcement = channel_named("announcement").name;
+    assert_eq!(queue::delete_of_owner(&mut connection, &announcement, "owner-7").await.unwrap(), 20);
+    sqlx::query("select pg_stat_force_next_flush()").execute(&mut connection).await.unwrap();
+    let read = "select idx_tup_read from pg_stat_user_indexes where indexrelname = 'deliveries_of_announcements'";
+    let read: i64 = sqlx::query_scalar(read).fetch_one(&mut connection).await.unwrap();
+    assert_eq!(read, 20);
+}
