@@ -1,7 +1,9 @@
-//! A stream that stops reading after so many bytes, whatever the peer sends and in whatever frames.
+//! A stream that stops reading after so many bytes of an answer, whatever the peer sends and in whatever frames.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -9,7 +11,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Reads up to a number of bytes and then fails with [`OverLimit`].
 pub(super) struct Metered<S> {
     inner: S,
-    left: usize,
+    left: Arc<AtomicUsize>,
+}
+
+/// Says how much of the next answer may be read.
+pub(super) struct Allowance(Arc<AtomicUsize>);
+
+impl Allowance {
+    pub(super) fn set(&self, bytes: usize) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
 }
 
 /// The peer sent more than is read of one answer.
@@ -18,27 +29,30 @@ pub(super) struct Metered<S> {
 pub(super) struct OverLimit;
 
 impl<S> Metered<S> {
-    pub(super) const fn new(inner: S, limit: usize) -> Self {
-        Self { inner, left: limit }
+    /// Reads nothing until it is allowed to.
+    pub(super) fn new(inner: S) -> (Self, Allowance) {
+        let left = Arc::new(AtomicUsize::new(0));
+        (Self { inner, left: Arc::clone(&left) }, Allowance(left))
     }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if self.left == 0 {
+        let left = self.left.load(Ordering::Relaxed);
+        if left == 0 {
             return Poll::Ready(Err(io::Error::other(OverLimit)));
         }
         let before = buf.filled().len();
-        if buf.remaining() <= self.left {
+        if buf.remaining() <= left {
             ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
         } else {
-            let mut rest = vec![0; self.left];
+            let mut rest = vec![0; left];
             let mut part = ReadBuf::new(&mut rest);
             ready!(Pin::new(&mut self.inner).poll_read(cx, &mut part))?;
             buf.put_slice(part.filled());
         }
         let read = buf.filled().len() - before;
-        self.left -= read;
+        self.left.store(left - read, Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }
 }

@@ -4,9 +4,10 @@
 //! [`AddressPolicy::admit`] (every address or none) -> [`PublicAddr`] (the only thing that is dialled) -> TLS ->
 //! one HTTP/1.1 exchange -> [`Reply`] or a [`Reason`](postrider_actors::Reason) -> [`judge()`].
 //!
-//! What is promised: one deadline covers the whole attempt; no proxy, no redirect, no pooled connection, no hidden
-//! second send; nothing runs on once the call's future and its [`Reply`] are dropped; nothing of a URL, a header or a
-//! body is ever logged, whatever the level. What is not: dependencies may log host names below INFO.
+//! What is promised: one deadline covers the whole attempt; no proxy, no redirect, no connection that served another
+//! URL, no hidden second send; nothing runs on once the call's future and its [`Reply`] are dropped, but what closes
+//! kept connections; nothing of a URL, a header or a body is ever logged, whatever the level. What is not: dependencies
+//! may log host names below INFO.
 
 mod address;
 pub(crate) mod connect;
@@ -14,6 +15,7 @@ mod destination;
 mod exchange;
 mod https;
 mod judge;
+mod kept;
 mod metered;
 mod registry;
 mod reply;
@@ -45,6 +47,9 @@ pub mod fuzzing {
     use tokio::io::{AsyncRead, AsyncWrite};
     use tokio::time::Instant;
 
+    use std::net::SocketAddr;
+
+    use super::exchange::{Link, NoAnswer};
     use super::{Bytes, Reply};
 
     /// One exchange over `stream`, as after the TLS handshake.
@@ -55,7 +60,13 @@ pub mod fuzzing {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let peer = SocketAddr::from(([127, 0, 0, 1], 443));
         let request = Request::post("/").header("host", "receiver.example").body(Full::new(Bytes::new()));
-        Reply::new(super::exchange::exchange(stream, request.map_err(|_| Reason::Protocol)?).await?, deadline)
+        let request = request.map_err(|_| Reason::Protocol)?;
+        match Link::new(stream, peer).await?.exchange(request).await {
+            Ok(answer) => Reply::new(answer, deadline, None),
+            Err(NoAnswer::Failed(reason)) => Err(reason),
+            Err(NoAnswer::Unsent(_)) => Err(Reason::Connection),
+        }
     }
 }

@@ -101,6 +101,7 @@ async fn start(orders: &Orders, log: WorkerLog) -> Running {
         name_server: Some("127.0.0.1:9".parse().unwrap()),
         connect_timeout: SEND_TIMEOUT / 2,
         total_timeout: SEND_TIMEOUT,
+        ..HttpsConfig::default()
     });
     let channels = posting(client.unwrap(), &log);
     let options: PgConnectOptions = orders.database.parse().unwrap();

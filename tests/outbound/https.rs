@@ -41,7 +41,7 @@ async fn a_post_carries_path_query_host_with_port_and_body_and_nothing_that_asks
     let host = format!("host: rp.example:{}", receiver.port());
     let agent = format!("user-agent: postrider/{}", env!("CARGO_PKG_VERSION"));
     let form = "content-type: application/x-www-form-urlencoded";
-    assert_eq!(lines, ["", "a=b", "connection: close", "content-length: 3", form, &host, &agent]);
+    assert_eq!(lines, ["", "a=b", "content-length: 3", form, &host, &agent]);
 }
 
 #[tokio::test]
@@ -181,6 +181,7 @@ async fn the_default_set_up_is_strict_with_five_seconds_to_connect_and_ten_in_al
     let default = HttpsConfig::default();
     assert!(default.policy.extra_networks().is_empty());
     assert_eq!((default.connect_timeout, default.total_timeout), (Duration::from_secs(5), Duration::from_secs(10)));
+    assert_eq!(default.keep_for, Duration::from_secs(4));
     let ca = Ca::new();
     let strict = HttpsClient::new(HttpsConfig { policy: AddressPolicy::default(), ..config(&ca) }).unwrap();
     let receiver = Receiver::answering(ca.certify(&["127.0.0.1"]), http("200 OK", &[], "")).await;

@@ -5,6 +5,7 @@ mod addresses;
 mod cases_addresses;
 mod cases_http;
 mod https;
+mod kept;
 mod outcomes;
 mod resolution;
 mod retry_after;

@@ -79,6 +79,7 @@ fn client(arguments: &ServeArguments, send_timeout: Duration) -> Result<HttpsCli
         name_server: arguments.name_server,
         connect_timeout: config.connect_timeout.min(send_timeout),
         total_timeout: send_timeout,
+        ..config
     };
     HttpsClient::new(config).map_err(|error| {
         let what = match &error {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -23,6 +23,8 @@ pub enum Step {
     Flood(Vec<u8>),
     /// Says nothing until the client is gone.
     AwaitClose,
+    /// Reads another request on the same connection.
+    NextRequest,
 }
 
 /// One request as it came.
@@ -45,6 +47,7 @@ pub struct Receiver {
     port: u16,
     log: Arc<Mutex<Log>>,
     closed: tokio::sync::Mutex<mpsc::UnboundedReceiver<()>>,
+    said: Arc<Semaphore>,
     task: JoinHandle<()>,
 }
 
@@ -78,6 +81,8 @@ impl Receiver {
         let port = listener.local_addr().unwrap().port();
         let log = Arc::new(Mutex::new(Log::default()));
         let (gone, closed) = mpsc::unbounded_channel();
+        let said = Arc::new(Semaphore::new(0));
+        let all_said = Arc::clone(&said);
         let shared = Arc::clone(&log);
         let task = tokio::spawn(async move {
             let mut serving = JoinSet::new(); // aborted with this task
@@ -86,10 +91,12 @@ impl Receiver {
                 let number = shared.lock().unwrap().connections;
                 shared.lock().unwrap().connections += 1;
                 let steps = scripts.get(number).or(scripts.last()).unwrap().clone();
-                serving.spawn(serve(acceptor.clone(), tcp, steps, Arc::clone(&shared), gone.clone()));
+                let serve =
+                    serve(acceptor.clone(), tcp, steps, Arc::clone(&shared), gone.clone(), Arc::clone(&all_said));
+                serving.spawn(serve);
             }
         });
-        Self { port, log, closed: tokio::sync::Mutex::new(closed), task }
+        Self { port, log, closed: tokio::sync::Mutex::new(closed), said, task }
     }
 
     pub const fn port(&self) -> u16 {
@@ -111,6 +118,11 @@ impl Receiver {
         self.log.lock().unwrap().flooded
     }
 
+    /// Waits until a connection has been told all that its script says, and is closed where that is its end.
+    pub async fn all_said(&self) {
+        self.said.acquire().await.unwrap().forget();
+    }
+
     /// Waits until a client is gone from an `AwaitClose` or a `Flood`.
     pub async fn client_gone(&self) {
         self.closed.lock().await.recv().await.unwrap();
@@ -129,18 +141,20 @@ async fn serve(
     steps: Vec<Step>,
     log: Arc<Mutex<Log>>,
     gone: mpsc::UnboundedSender<()>,
+    said: Arc<Semaphore>,
 ) {
     let Ok(mut stream) = acceptor.accept(tcp).await else { return };
-    let Some(request) = read_request(&mut stream).await else { return };
-    let (_, tls) = stream.get_ref();
-    let (sni, alpn) = (tls.server_name().map(str::to_owned), tls.alpn_protocol().map(<[u8]>::to_vec));
-    log.lock().unwrap().seen.push(Seen { sni, alpn, request });
-    for step in steps {
+    for step in [Step::NextRequest].into_iter().chain(steps) {
+        if matches!(step, Step::AwaitClose) {
+            said.add_permits(1);
+        }
         if perform(&mut stream, step, &log, &gone).await.is_err() {
             return;
         }
     }
     let _ = stream.shutdown().await;
+    drop(stream);
+    said.add_permits(1);
 }
 
 async fn perform(
@@ -167,6 +181,12 @@ async fn perform(
                 log.lock().unwrap().flooded += bytes.len();
             }
             let _ = gone.send(());
+        }
+        Step::NextRequest => {
+            let request = read_request(stream).await.ok_or(std::io::ErrorKind::UnexpectedEof)?;
+            let (_, tls) = stream.get_ref();
+            let (sni, alpn) = (tls.server_name().map(str::to_owned), tls.alpn_protocol().map(<[u8]>::to_vec));
+            log.lock().unwrap().seen.push(Seen { sni, alpn, request });
         }
         Step::AwaitClose => {
             let mut rest = [0; 1024];
