@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::channel::Channels;
 use crate::delivery::{InvalidDelivery, NewDelivery, json_text};
 use crate::event::{Event, Occurred};
-use crate::queue::insert::{insert_deliveries, insert_event};
+use crate::queue::insert::{NewEvent, insert_event, insert_more};
 use crate::wake::Waker;
 
 /// An event could not be recorded. Roll the transaction back, or leave the event out.
@@ -81,9 +81,11 @@ impl Recorder {
             let made = channel.deliveries(&mut *connection, &occurred).await?;
             deliveries.extend(made.into_iter().map(|delivery| (name.clone(), delivery)));
         }
-        insert_event(&mut *connection, id, E::KIND, &payload).await?;
-        let ids = insert_deliveries(&mut *connection, id, &deliveries).await?;
-        let mut channels: BTreeSet<ChannelName> = deliveries.into_iter().map(|(channel, _)| channel).collect();
+        let new = NewEvent { id, kind: E::KIND, payload: &payload };
+        let ids = insert_event(&mut *connection, &new, &deliveries).await?;
+        // Claimers need not look now for what is due later.
+        let due = deliveries.into_iter().filter(|(_, delivery)| delivery.delay.is_zero());
+        let mut channels: BTreeSet<ChannelName> = due.map(|(channel, _)| channel).collect();
         let mut paged = 0;
         for channel in self.channels.iter() {
             let before = paged;
@@ -111,7 +113,7 @@ async fn insert_page(
         return Err(InvalidDelivery::OrderedInPage.into());
     }
     let deliveries: Vec<_> = deliveries.into_iter().map(|delivery| (channel.clone(), delivery)).collect();
-    Ok(insert_deliveries(connection, event, &deliveries).await?.len() as u64)
+    Ok(insert_more(connection, event, &deliveries).await?)
 }
 
 /// What was recorded; it is there once the transaction commits.

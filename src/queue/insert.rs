@@ -13,33 +13,42 @@ use crate::delivery::NewDelivery;
 /// Rows of one INSERT: large fan-outs go in several, so that no statement grows without bound.
 const ROWS: usize = 1000;
 
-pub(crate) async fn insert_event(
-    connection: &mut PgConnection,
-    id: Uuid,
-    kind: &str,
-    payload: &str,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("insert into postrider.events (id, kind, payload) values ($1, $2, $3::jsonb)")
-        .bind(id)
-        .bind(kind)
-        .bind(payload)
-        .execute(connection)
-        .await?;
-    Ok(())
+/// What happened, as a row.
+pub(crate) struct NewEvent<'a> {
+    pub(crate) id: Uuid,
+    pub(crate) kind: &'a str,
+    /// JSON.
+    pub(crate) payload: &'a str,
 }
 
-/// Inserts `deliveries` of one event, in their order, which is their order within each key.
-pub(crate) async fn insert_deliveries(
+/// Inserts an event and `deliveries` of it, in their order, which is their order within each key. The event goes in one
+/// statement with the first of them.
+pub(crate) async fn insert_event(
     connection: &mut PgConnection,
-    event: Uuid,
+    event: &NewEvent<'_>,
     deliveries: &[(ChannelName, NewDelivery)],
 ) -> Result<Vec<DeliveryId>, sqlx::Error> {
     let places = draw_ordinals(&mut *connection, deliveries).await?;
-    let mut ids = Vec::with_capacity(deliveries.len());
-    for (rows, places) in deliveries.chunks(ROWS).zip(places.chunks(ROWS)) {
-        ids.extend(insert_rows(&mut *connection, event, rows, places).await?);
+    let first = deliveries.len().min(ROWS);
+    let mut ids = insert_rows(&mut *connection, event.id, Some(event), &deliveries[..first], &places[..first]).await?;
+    for (rows, places) in deliveries[first..].chunks(ROWS).zip(places[first..].chunks(ROWS)) {
+        ids.extend(insert_rows(&mut *connection, event.id, None, rows, places).await?);
     }
     Ok(ids)
+}
+
+/// Inserts more `deliveries`, unordered ones, of an event that is there.
+pub(crate) async fn insert_more(
+    connection: &mut PgConnection,
+    event: Uuid,
+    deliveries: &[(ChannelName, NewDelivery)],
+) -> Result<u64, sqlx::Error> {
+    let mut inserted = 0;
+    for rows in deliveries.chunks(ROWS) {
+        let places = vec![Place::default(); rows.len()];
+        inserted += insert_rows(&mut *connection, event, None, rows, &places).await?.len() as u64;
+    }
+    Ok(inserted)
 }
 
 /// A delivery's place in its key.
@@ -111,6 +120,7 @@ async fn draw_ordinals(
 async fn insert_rows(
     connection: &mut PgConnection,
     event: Uuid,
+    new: Option<&NewEvent<'_>>,
     rows: &[(ChannelName, NewDelivery)],
     places: &[Place],
 ) -> Result<Vec<DeliveryId>, sqlx::Error> {
@@ -118,7 +128,10 @@ async fn insert_rows(
     let optional = |read: fn(&NewDelivery) -> Option<&str>| rows.iter().map(|(_, row)| read(row)).collect::<Vec<_>>();
     let ids: Vec<DeliveryId> = rows.iter().map(|_| DeliveryId::generate()).collect();
     sqlx::query(
-        "insert into postrider.deliveries
+        "with event as (
+             insert into postrider.events (id, kind, payload)
+             select $1, e.kind, e.payload::jsonb from unnest($13::text[], $14::text[]) as e (kind, payload))
+         insert into postrider.deliveries
                 (id, event_id, channel, owner, subject, ordering_key, destination, payload, ordinal, claimable, due_at,
                  ready_at)
          select n.id, $1, n.channel, n.owner, n.subject, n.ordering_key, n.destination, n.payload::jsonb, n.ordinal,
@@ -140,6 +153,8 @@ async fn insert_rows(
     .bind(places.iter().map(|place| place.waits).collect::<Vec<_>>())
     .bind(rows.iter().map(|(_, row)| interval(row.delay)).collect::<Vec<_>>())
     .bind(places.iter().map(|place| place.held_until).collect::<Vec<_>>())
+    .bind(new.map(|event| event.kind).as_slice())
+    .bind(new.map(|event| event.payload).as_slice())
     .execute(connection)
     .await?;
     Ok(ids)

@@ -7,7 +7,7 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
-use super::insert::insert_event;
+use super::insert::{NewEvent, insert_event};
 use super::release::{EndedOrdered, release};
 
 /// Who does it, for the event that records it: a login name or the like, at most 200 characters.
@@ -139,5 +139,6 @@ pub async fn cancel(connection: &mut PgConnection, id: DeliveryId, by: &Operator
 
 async fn note(connection: &mut PgConnection, kind: &str, id: DeliveryId, by: &Operator) -> Result<(), sqlx::Error> {
     let payload = json!({ "delivery": id.to_string(), "by": by.name() }).to_string();
-    insert_event(connection, Uuid::now_v7(), kind, &payload).await
+    let event = NewEvent { id: Uuid::now_v7(), kind, payload: &payload };
+    insert_event(connection, &event, &[]).await.map(drop)
 }

@@ -22,7 +22,8 @@ pub fn connect_options(options: PgConnectOptions) -> PgConnectOptions {
 /// The server ends by itself what nobody waits for any more: a statement; a transaction whose process was stopped in the
 /// middle of it, whose locks would otherwise hold up hosts; a connection to a process that is gone. Isolation is READ
 /// COMMITTED whatever the default of the role or database is. Plans are made for the values at hand, by index: a
-/// queue's table grows from nothing to millions and back, and no plan made for one size may serve another.
+/// queue's table grows from nothing to millions and back, and no plan made for one size may serve another. Without
+/// JIT, which takes longer than any of these statements, and is chosen where a scan that is not wanted has no other way.
 pub fn pool_options(queue_timeout: Duration) -> PgPoolOptions {
     let set = statements(queue_timeout);
     PgPoolOptions::new().acquire_timeout(queue_timeout).after_connect(move |connection, _| {
@@ -49,6 +50,7 @@ fn statements(queue_timeout: Duration) -> String {
          set client_connection_check_interval = {timeout};
          set default_transaction_isolation = 'read committed';
          set plan_cache_mode = force_custom_plan;
-         set enable_seqscan = off"
+         set enable_seqscan = off;
+         set jit = off"
     )
 }
